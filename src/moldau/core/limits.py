@@ -1,0 +1,11 @@
+"""Every limit in one place, each with its reason."""
+
+from __future__ import annotations
+
+KIB = 1024
+MIB = 1024 * KIB
+
+FRAME_BYTES_MAX = 100 * MIB  # a client can make us buffer this much per connection; Kafka's socket.request.max.bytes
+CONTROL_FRAME_BYTES_MAX = 16 * MIB  # requests other than Produce hold only names and numbers, which cost more once parsed
+TAGGED_FIELDS_MAX = 1_000  # unknown tags are skipped one by one, so their count bounds the time a frame can take
+TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
