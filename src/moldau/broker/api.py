@@ -1,0 +1,43 @@
+"""What a handler is: one API, the versions it answers, and the function that answers them."""
+
+from __future__ import annotations
+
+import inspect
+from asyncio import Future
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from moldau.wire.api import ApiKey
+
+if TYPE_CHECKING:
+    from moldau.broker.context import Context
+
+Request = TypeVar("Request")
+
+# A response, or none at all (acks=0), now or later. A plain function that may have to wait returns a Future, so that
+# the common case costs no task.
+Answer: TypeAlias = "Any | None | Future[Any] | Coroutine[Any, Any, Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A row of the handler table; the only truth about which versions are advertised."""
+
+    key: ApiKey
+    request: type[Any]
+    versions: tuple[int, int]
+    call: Callable[[Any, Context], Answer]
+    waits: bool
+    """The handler is a coroutine: its frame must outlive this turn of the loop."""
+
+
+def api(
+    key: ApiKey, request: type[Request], *, versions: tuple[int, int]
+) -> Callable[[Callable[[Request, Context], Answer]], Api]:
+    """Turn a function `(request, context) -> response` into a row of the handler table."""
+
+    def row(call: Callable[[Request, Context], Answer]) -> Api:
+        return Api(key=key, request=request, versions=versions, call=call, waits=inspect.iscoroutinefunction(call))
+
+    return row

@@ -1,0 +1,54 @@
+"""What a handler may use: the services of this broker, and where the request came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from moldau.broker.fetch_sessions import FetchSessions
+    from moldau.broker.partitions import Partitions
+    from moldau.controller.producer_ids import ProducerIds
+    from moldau.controller.runtime import Controller
+    from moldau.core.clock import Clock
+    from moldau.core.config.broker import BrokerConfig
+    from moldau.log.directories import LogDirectories
+    from moldau.wire.frame import RequestHeader
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    """Everything that lives as long as the broker does."""
+
+    broker_id: int
+    config: BrokerConfig
+    clock: Clock
+    controller: Controller
+    partitions: Partitions
+    directories: LogDirectories
+    producer_ids: ProducerIds
+    fetch_sessions: FetchSessions
+
+
+@dataclass(slots=True, frozen=True)
+class Peer:
+    """The other end of a connection, and the listener it came in by."""
+
+    listener_name: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+class Context:
+    """One request's surroundings. Not a dataclass: one is made per request, on the data path."""
+
+    __slots__ = ("header", "peer", "services", "version")
+
+    def __init__(self, services: Services, header: RequestHeader, peer: Peer) -> None:
+        self.services = services
+        self.header = header
+        self.peer = peer
+        self.version = header.api_version
