@@ -1,4 +1,4 @@
-"""`python -m moldau` is the `moldau` command."""
+"""`python -m moldau` is the `moldau` command: a broker's start goes to the node, every tool to the command line."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import sys
 
 
 def main() -> int:
-    from moldau.cli.main import main as command_line
+    arguments = sys.argv[1:]
+    # Each side imports what the other must not pay for: a broker has no client library, a tool has no broker.
+    if arguments[:1] == ["start"]:
+        from moldau.node.command import main as start
 
-    return command_line(sys.argv[1:])
+        return start(arguments[1:])
+    from moldau.cli.main import main as tool
+
+    return tool(arguments)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,25 @@
+"""What a started broker tells the one who started it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class BoundListener:
+    """A listener with the port it really has: port 0 in the configuration is a free one here."""
+
+    name: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Announced once, when the broker answers clients."""
+
+    broker_id: int
+    cluster_id: str
+    listeners: tuple[BoundListener, ...]
+    data_dirs: tuple[Path, ...]
