@@ -9,3 +9,4 @@ FRAME_BYTES_MAX = 100 * MIB  # a client can make us buffer this much per connect
 CONTROL_FRAME_BYTES_MAX = 16 * MIB  # requests other than Produce hold only names and numbers, which cost more once parsed
 TAGGED_FIELDS_MAX = 1_000  # unknown tags are skipped one by one, so their count bounds the time a frame can take
 TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
+RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener; a larger frame continues in a buffer of its own

@@ -1,0 +1,171 @@
+"""One client's connection: bytes in, replies out, one request at a time in order of arrival.
+
+It works on a plain non-blocking socket rather than on an asyncio transport, because a transport can neither receive
+into memory that we choose nor send a file. While a request waits or its reply is not yet sent, the next one is not
+looked at, which is Kafka's own back-pressure: a connection never holds more than one request and one reply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from moldau.broker.context import Peer
+from moldau.broker.dispatch import Dispatch, Unanswered
+from moldau.broker.inbox import Inbox
+from moldau.broker.outbox import Outbox, Part
+from moldau.core.errors import ProtocolViolation
+
+log = logging.getLogger(__name__)
+
+
+class Connection:
+    __slots__ = (
+        "_busy",
+        "_dispatch",
+        "_inbox",
+        "_loop",
+        "_on_close",
+        "_outbox",
+        "_reading",
+        "_socket",
+        "_task",
+        "closed",
+        "last_active_s",
+        "peer",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: Peer,
+        *,
+        dispatch: Dispatch,
+        inbox: Inbox,
+        loop: asyncio.AbstractEventLoop,
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        self.peer = peer
+        self.closed = False
+        self.last_active_s = loop.time()
+        self._socket = sock
+        self._dispatch = dispatch
+        self._inbox = inbox
+        self._outbox = Outbox(sock)
+        self._loop = loop
+        self._on_close = on_close
+        self._busy = False
+        self._reading = True
+        self._task: asyncio.Future[Any] | None = None
+        loop.add_reader(sock.fileno(), self._readable)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        descriptor = self._socket.fileno()
+        self._loop.remove_reader(descriptor)
+        self._loop.remove_writer(descriptor)
+        self._socket.close()
+        if self._task is not None:
+            self._task.cancel()
+        self._on_close(self)
+
+    def _readable(self) -> None:
+        inbox = self._inbox
+        try:
+            count = self._socket.recv_into(inbox.space())
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if count == 0:
+            self.close()
+            return
+        self.last_active_s = self._loop.time()
+        inbox.received(count)
+        self._serve()
+
+    def _serve(self) -> None:
+        """Answer every whole frame that is here, until one has to wait."""
+        inbox = self._inbox
+        try:
+            while not self._busy and not self.closed:
+                frame = inbox.next_frame()
+                if frame is None:
+                    break
+                answer = self._dispatch(frame, self.peer)
+                if type(answer) is list:
+                    self._send(answer)
+                elif answer is not None:
+                    self._wait_for(answer)
+        except ProtocolViolation as wrong:
+            log.warning("closing connection from %s: %s", self.peer, wrong)
+            self.close()
+            return
+        except OSError as wrong:
+            self._lost(wrong)
+            return
+        inbox.keep()
+        self._set_reading(not (self._busy and inbox.is_full()))
+
+    def _set_reading(self, wanted: bool) -> None:
+        if wanted is self._reading or self.closed:
+            return
+        self._reading = wanted
+        if wanted:
+            self._loop.add_reader(self._socket.fileno(), self._readable)
+        else:
+            self._loop.remove_reader(self._socket.fileno())
+
+    def _wait_for(self, answer: Unanswered) -> None:
+        self._busy = True
+        self._task = answer.future
+        answer.future.add_done_callback(lambda _: self._answered(answer))
+
+    def _answered(self, answer: Unanswered) -> None:
+        self._task = None
+        if self.closed:
+            # Nobody hears a failure of an abandoned request, but asking keeps it from being reported as unheard.
+            answer.future.cancelled() or answer.future.exception()
+            return
+        self._busy = False
+        try:
+            parts = answer.parts()
+            if parts is not None:
+                self._send(parts)
+        except ProtocolViolation as wrong:
+            log.warning("closing connection from %s: %s", self.peer, wrong)
+            self.close()
+            return
+        except OSError as wrong:
+            self._lost(wrong)
+            return
+        if not self._busy:
+            self._serve()
+
+    def _send(self, parts: list[Part]) -> None:
+        if not self._outbox.send(parts):
+            self._busy = True
+            self._loop.add_writer(self._socket.fileno(), self._writable)
+
+    def _writable(self) -> None:
+        try:
+            if not self._outbox.flush():
+                return
+        except OSError as wrong:
+            self._lost(wrong)
+            return
+        self.last_active_s = self._loop.time()
+        self._loop.remove_writer(self._socket.fileno())
+        self._busy = False
+        self._serve()
+
+    def _lost(self, wrong: OSError) -> None:
+        """The peer went away: an everyday event, not a fault."""
+        log.debug("connection from %s lost: %s", self.peer, wrong)
+        self.close()

@@ -1,0 +1,172 @@
+"""Accepting connections on one address, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import resource
+import socket
+from collections import Counter
+from dataclasses import dataclass
+
+from moldau.broker.connection import Connection
+from moldau.broker.context import Peer
+from moldau.broker.dispatch import Dispatch
+from moldau.broker.inbox import Inbox
+from moldau.core import limits
+
+log = logging.getLogger(__name__)
+
+_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
+_PAUSE_S = 0.1
+_SWEEPS_PER_IDLE_TIME = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    connections_max: int
+    connections_per_host_max: int
+    idle_ms_max: int
+    frame_bytes_max: int
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
+
+
+def descriptors_for_connections() -> int:
+    """Connections that the process limit on open files allows, while segments keep their share of it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return max(64, soft // 2)
+
+
+class Listener:
+    """A listening socket and the connections that came in by it."""
+
+    def __init__(self, name: str, *, dispatch: Dispatch, allowed: ConnectionLimits) -> None:
+        self.name = name
+        self.host = ""
+        self.port = 0
+        self._dispatch = dispatch
+        self._allowed = allowed
+        self._connections: set[Connection] = set()
+        self._by_host: Counter[str] = Counter()
+        self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
+        self._socket: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def bind(self, host: str, port: int, *, backlog: int = 1024) -> None:
+        """Take the address, so that a wrong one is known before anything else starts. Nobody is answered yet."""
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.setblocking(False)
+            listening.bind(address)
+            listening.listen(backlog)
+        except OSError:
+            listening.close()
+            raise
+        self._socket = listening
+        self.host, self.port = listening.getsockname()[:2]
+
+    def start(self) -> None:
+        assert self._socket is not None, "bind comes before start"
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket.fileno(), self._accept)
+        self._sweep_later()
+
+    def stop_accepting(self) -> None:
+        if self._socket is not None and self._loop is not None:
+            self._loop.remove_reader(self._socket.fileno())
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._sweep is not None:
+            self._sweep.cancel()
+
+    def close(self) -> None:
+        self.stop_accepting()
+        for connection in tuple(self._connections):
+            connection.close()
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    def _accept(self) -> None:
+        assert self._socket is not None
+        assert self._loop is not None
+        for _ in range(_ACCEPTS_PER_TURN):
+            try:
+                sock, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as wrong:
+                if wrong.errno not in _NO_DESCRIPTORS:
+                    raise
+                log.warning("not accepting on %s for %.1f s: %s", self.name, _PAUSE_S, wrong.strerror)
+                self._loop.remove_reader(self._socket.fileno())
+                self._loop.call_later(_PAUSE_S, self._accept_again)
+                return
+            self._admit(sock, Peer(self.name, address[0], address[1]))
+
+    def _accept_again(self) -> None:
+        if self._socket is not None and self._loop is not None:
+            self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _admit(self, sock: socket.socket, peer: Peer) -> None:
+        allowed = self._allowed
+        if len(self._connections) >= allowed.connections_max:
+            log.warning("refusing %s: %d connections are open, the most allowed", peer, allowed.connections_max)
+            sock.close()
+            return
+        if self._by_host[peer.host] >= allowed.connections_per_host_max:
+            log.warning("refusing %s: its host has %d connections, the most allowed", peer, self._by_host[peer.host])
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if allowed.send_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, allowed.send_buffer_bytes)
+        if allowed.receive_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, allowed.receive_buffer_bytes)
+        assert self._loop is not None
+        self._by_host[peer.host] += 1
+        self._connections.add(
+            Connection(
+                sock,
+                peer,
+                dispatch=self._dispatch,
+                inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max),
+                loop=self._loop,
+                on_close=self._forget,
+            )
+        )
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        host = connection.peer.host
+        self._by_host[host] -= 1
+        if not self._by_host[host]:
+            del self._by_host[host]
+
+    def _sweep_later(self) -> None:
+        assert self._loop is not None
+        if self._allowed.idle_ms_max > 0:
+            pause_s = max(0.1, self._allowed.idle_ms_max / 1000 / _SWEEPS_PER_IDLE_TIME)
+            self._sweep = self._loop.call_later(pause_s, self._close_idle)
+
+    def _close_idle(self) -> None:
+        assert self._loop is not None
+        oldest_s = self._loop.time() - self._allowed.idle_ms_max / 1000
+        for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
+            log.debug("closing idle connection from %s", connection.peer)
+            connection.close()
+        self._sweep_later()
