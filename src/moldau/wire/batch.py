@@ -1,7 +1,7 @@
 """Record batches, version 2: the unit that producers send, the log stores and consumers fetch.
 
-The broker treats a batch as opaque (header and checksum are all it looks at) unless validation or compaction must open it.
-Message sets of magic 0 and 1, which Kafka 4 writes no longer, are recognised and refused.
+The broker treats a batch as opaque: header and checksum are all it looks at, unless validation or compaction must open
+it. Message sets of magic 0 and 1, which Kafka 4 writes no longer, are recognised and refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records inside a batch: varints, keys, values and headers, read with every length checked and written back.
 
-A `Span` says where the parts of one record lie without copying any of them; a `Record` holds them. The broker works with
-spans, because a record of a million headers costs a span nothing.
+A `Span` says where the parts of one record lie without copying any of them; a `Record` holds them. The broker works
+with spans, because a record of a million headers costs a span nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class InvalidRecord(ApiError):
 
 
 class Span(msgspec.Struct, gc=False):
-    """Where one record lies in a payload; `body` is where its attributes byte is, `end` where the next record begins."""
+    """Where one record lies in a payload: `body` is where its attributes byte is, `end` where the next one begins."""
 
     start: int
     body: int
@@ -68,11 +68,11 @@ def read_varlong(buffer: Buffer, at: int) -> tuple[int, int]:
 
 def _read_unsigned(buffer: Buffer, at: int, *, bytes_max: int) -> tuple[int, int]:
     raw = shift = 0
-    for at in range(at, at + bytes_max):
-        byte = buffer[at]
+    for end in range(at + 1, at + 1 + bytes_max):
+        byte = buffer[end - 1]
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return raw, at + 1
+            return raw, end
         shift += 7
     raise InvalidRecord(_STRUCTURE)
 
