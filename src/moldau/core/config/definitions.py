@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -17,6 +18,7 @@ Check = Callable[[str, ConfigValue], None]
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
+DOUBLE_MAX = sys.float_info.max
 
 
 class ConfigType(IntEnum):
@@ -205,6 +207,20 @@ def one_of(*allowed: str) -> Check:
             raise ConfigError(name, "null" if value is None else value, f"String must be one of: {', '.join(allowed)}")
 
     return check
+
+
+def one_of_any_case(*allowed: str) -> Check:
+    def check(name: str, value: ConfigValue) -> None:
+        if not isinstance(value, str) or value.upper() not in allowed:
+            shown = "null" if value is None else value
+            raise ConfigError(name, shown, f"String must be one of (case insensitive): {', '.join(allowed)}")
+
+    return check
+
+
+def gzip_level(name: str, value: ConfigValue) -> None:
+    if value != -1 and not (isinstance(value, int) and 1 <= value <= 9):
+        raise ConfigError(name, value, "Value must be between 1 and 9 or equal to -1")
 
 
 def list_of(*allowed: str) -> Check:

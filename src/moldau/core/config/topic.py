@@ -19,6 +19,7 @@ from moldau.core.config.definitions import (
     Synonym,
     at_least,
     between,
+    gzip_level,
     list_of,
     one_of,
 )
@@ -39,11 +40,6 @@ BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = (
 )
 
 _THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+\Z")
-
-
-def _gzip_level(name: str, value: ConfigValue) -> None:
-    if value != -1 and not (isinstance(value, int) and 1 <= value <= 9):
-        raise ConfigError(name, value, "Value must be between 1 and 9 or equal to -1")
 
 
 def _throttled_replicas(name: str, value: ConfigValue) -> None:
@@ -90,7 +86,7 @@ _DEFINITIONS = (
     _define("unclean.leader.election.enable", BOOLEAN, False, None, "unclean.leader.election.enable"),
     _define("min.insync.replicas", INT, 1, at_least(1), "min.insync.replicas"),
     _define("compression.type", STRING, "producer", one_of(*_COMPRESSIONS), "compression.type"),
-    _define("compression.gzip.level", INT, -1, _gzip_level, "compression.gzip.level"),
+    _define("compression.gzip.level", INT, -1, gzip_level, "compression.gzip.level"),
     _define("compression.lz4.level", INT, 9, between(1, 17), "compression.lz4.level"),
     _define("compression.zstd.level", INT, 3, between(-131072, 22), "compression.zstd.level"),
     _define("preallocate", BOOLEAN, False, None, "log.preallocate"),

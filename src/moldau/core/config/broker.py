@@ -1,0 +1,203 @@
+"""The configuration of a broker: Kafka's keys, the layers a value can come from, and typed access to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from types import MappingProxyType
+from typing import Self
+
+from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigValue
+from moldau.core.config.keys.groups import GROUPS_KEYS
+from moldau.core.config.keys.network import NETWORK_KEYS
+from moldau.core.config.keys.replication import REPLICATION_KEYS
+from moldau.core.config.keys.server import SERVER_KEYS
+from moldau.core.config.keys.share_and_streams import SHARE_AND_STREAMS_KEYS
+from moldau.core.config.keys.storage import STORAGE_KEYS
+from moldau.core.config.keys.transactions import TRANSACTIONS_KEYS
+from moldau.core.config.listeners import (
+    Listener,
+    check_advertised,
+    check_supported,
+    complete,
+    parse_listeners,
+    parse_protocol_map,
+)
+from moldau.core.config.topic import TopicConfig
+
+Integer = int  # BrokerConfig.int hides the builtin inside its class
+
+_ALL_KEYS = chain(
+    SERVER_KEYS,
+    NETWORK_KEYS,
+    STORAGE_KEYS,
+    REPLICATION_KEYS,
+    GROUPS_KEYS,
+    TRANSACTIONS_KEYS,
+    SHARE_AND_STREAMS_KEYS,
+)
+
+BROKER_CONFIGS: Mapping[str, ConfigDef] = MappingProxyType({each.name: each for each in _ALL_KEYS})
+
+# Keys of Kafka that describe its controller quorum, its plugins and its Java world: there is nothing here that they
+# could change, so a server.properties that has them is fine.
+IGNORED_PREFIXES = (
+    "process.roles",
+    "controller.",
+    "metadata.",
+    "remote.",
+    "ssl.",
+    "sasl.",
+    "listener.name.",
+    "delegation.token.",
+    "metric.reporters",
+    "kafka.metrics.",
+    "confluent.",
+    "zookeeper.",
+    "inter.broker.protocol.version",
+    "log.message.format.version",
+    "authorizer.class.name",
+    "principal.builder.class",
+    "config.providers",
+    "telemetry.",
+)
+
+_DYNAMIC = """
+    background.threads compression.gzip.level compression.lz4.level compression.type compression.zstd.level
+    group.consumer.assignment.interval.ms group.coordinator.cached.buffer.max.bytes group.share.assignment.interval.ms
+    group.streams.assignment.interval.ms log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
+    log.cleaner.delete.retention.ms log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
+    log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio
+    log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.flush.interval.messages
+    log.flush.interval.ms log.index.interval.bytes log.index.size.max.bytes log.local.retention.bytes
+    log.local.retention.ms log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
+    log.message.timestamp.type log.preallocate log.retention.bytes log.retention.ms log.roll.jitter.ms log.roll.ms
+    log.segment.bytes log.segment.delete.delay.ms max.connection.creation.rate max.connections max.connections.per.ip
+    max.connections.per.ip.overrides message.max.bytes min.insync.replicas num.io.threads num.network.threads
+    num.recovery.threads.per.data.dir num.replica.fetchers producer.id.expiration.ms
+    share.coordinator.cached.buffer.max.bytes transaction.partition.verification.enable unclean.leader.election.enable
+"""
+
+DYNAMIC_BROKER_CONFIGS = frozenset(_DYNAMIC.split())
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLayers:
+    """The texts that were set, by where: for this broker, for all brokers, in the file, environment and arguments."""
+
+    static: Mapping[str, str] = field(default_factory=dict)
+    dynamic_default: Mapping[str, str] = field(default_factory=dict)
+    dynamic: Mapping[str, str] = field(default_factory=dict)
+
+    def effective(self) -> dict[str, str]:
+        return {**self.static, **self.dynamic_default, **self.dynamic}
+
+
+class BrokerConfig:
+    """Typed values of all keys. Immutable: a dynamic change gives a new one."""
+
+    __slots__ = ("_values", "advertised_listeners", "layers", "listeners", "topic_defaults")
+
+    def __init__(self, layers: BrokerLayers | None = None) -> None:
+        self.layers = layers or BrokerLayers()
+        effective = self.layers.effective()
+        self._values: dict[str, ConfigValue] = {
+            name: definition.parse(effective[name]) if name in effective else definition.default
+            for name, definition in BROKER_CONFIGS.items()
+        }
+        self._take_node_id(effective)
+        _check_retention(self)
+        self.topic_defaults = TopicConfig.from_broker(effective)
+        self.listeners, self.advertised_listeners = self._parse_listeners(effective)
+
+    @classmethod
+    def of(cls, static: Mapping[str, str]) -> Self:
+        return cls(BrokerLayers(static=MappingProxyType(dict(static))))
+
+    def with_dynamic(self, dynamic_default: Mapping[str, str], dynamic: Mapping[str, str]) -> Self:
+        return type(self)(replace(self.layers, dynamic_default=dynamic_default, dynamic=dynamic))
+
+    def int(self, name: str) -> Integer:
+        value = self._values[name]
+        assert isinstance(value, Integer), f"{name} is no whole number, or not set"
+        return value
+
+    def optional_int(self, name: str) -> Integer | None:
+        return None if self._values[name] is None else self.int(name)
+
+    def number(self, name: str) -> float:
+        value = self._values[name]
+        assert isinstance(value, float), f"{name} is no number"
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self._values[name]
+        assert isinstance(value, bool), f"{name} is neither true nor false"
+        return value
+
+    def text(self, name: str) -> str:
+        value = self._values[name]
+        assert isinstance(value, str), f"{name} is no text, or not set"
+        return value
+
+    def optional_text(self, name: str) -> str | None:
+        return None if self._values[name] is None else self.text(name)
+
+    def items(self, name: str) -> tuple[str, ...]:
+        value = self._values[name]
+        assert isinstance(value, tuple), f"{name} is no list, or not set"
+        return value
+
+    def value(self, name: str) -> ConfigValue:
+        return self._values[name]
+
+    @property
+    def node_id(self) -> Integer:
+        return self.int("node.id")
+
+    @property
+    def log_dirs(self) -> tuple[str, ...]:
+        """The data folders, each once, in the order given."""
+        chosen = "log.dir" if self._values["log.dirs"] is None else "log.dirs"
+        folders = tuple(dict.fromkeys(each for each in self.items(chosen) if each))
+        if not folders:
+            raise ConfigError(chosen, "", "at least one folder")
+        return folders
+
+    def advertised(self, bound_ports: Mapping[str, Integer], hostname: str) -> tuple[Listener, ...]:
+        """What clients are told once the sockets are bound."""
+        return complete(self.advertised_listeners, bound_ports, hostname)
+
+    def _take_node_id(self, effective: Mapping[str, str]) -> None:
+        """node.id and broker.id are two names of one number."""
+        if "broker.id" not in effective:
+            self._values["broker.id"] = self._values["node.id"]
+        elif "node.id" not in effective:
+            self._values["node.id"] = max(self.int("broker.id"), 0)
+        elif self._values["broker.id"] != self._values["node.id"]:
+            raise ConfigError("broker.id", effective["broker.id"], f"the same as node.id, {effective['node.id']}")
+
+    def _parse_listeners(self, effective: Mapping[str, str]) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
+        protocols = parse_protocol_map(self.text("listener.security.protocol.map"))
+        # There is no controller quorum to talk to, so the listeners that Kafka would give it are not opened.
+        quorum = {each.strip().upper() for each in effective.get("controller.listener.names", "").split(",")} - {""}
+        known = {**dict.fromkeys(quorum, "PLAINTEXT"), **protocols}
+        listeners = _without(quorum, parse_listeners("listeners", self.items("listeners"), known))
+        check_supported("listeners", listeners)
+        advertised = listeners
+        if self._values["advertised.listeners"] is not None:
+            entries = self.items("advertised.listeners")
+            advertised = _without(quorum, parse_listeners("advertised.listeners", entries, known))
+        check_advertised(advertised, listeners)
+        return listeners, advertised
+
+
+def _without(names: set[str], listeners: tuple[Listener, ...]) -> tuple[Listener, ...]:
+    return tuple(each for each in listeners if each.name not in names)
+
+
+def _check_retention(config: BrokerConfig) -> None:
+    for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+        if config.value(name) == 0:
+            raise ConfigError(name, 0, "must be unlimited (-1) or, equal or greater than 1")

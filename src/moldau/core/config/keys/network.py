@@ -1,0 +1,79 @@
+"""Keys of listeners and connections: names, defaults and rules as Kafka 4.3 has them."""
+
+from __future__ import annotations
+
+from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, one_of
+
+STRING = ConfigType.STRING
+INT = ConfigType.INT
+LONG = ConfigType.LONG
+LIST = ConfigType.LIST
+
+NETWORK_KEYS = (
+    ConfigDef("socket.connection.setup.timeout.ms", LONG, 10_000),
+    ConfigDef("socket.connection.setup.timeout.max.ms", LONG, 30_000),
+    ConfigDef(
+        "listeners",
+        LIST,
+        ("PLAINTEXT://:9092",),
+        None,
+        "Where the broker listens: name://host:port, comma-separated; an empty host means every interface.",
+    ),
+    ConfigDef(
+        "advertised.listeners",
+        LIST,
+        None,
+        None,
+        "The addresses that clients are told, when they differ from listeners.",
+    ),
+    ConfigDef(
+        "listener.security.protocol.map",
+        STRING,
+        "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
+        None,
+        "Which security protocol each listener name speaks.",
+    ),
+    ConfigDef(
+        "socket.send.buffer.bytes", INT, 102_400, None, "The send buffer of a connection; -1 leaves it to the system."
+    ),
+    ConfigDef(
+        "socket.receive.buffer.bytes",
+        INT,
+        102_400,
+        None,
+        "The receive buffer of a connection; -1 leaves it to the system.",
+    ),
+    ConfigDef("socket.request.max.bytes", INT, 104_857_600, at_least(1), "The largest request that is read."),
+    ConfigDef("socket.listen.backlog.size", INT, 50, at_least(1), "How many connections may wait to be accepted."),
+    ConfigDef("max.connections.per.ip", INT, INT_MAX, at_least(0), "How many connections one address may hold."),
+    ConfigDef(
+        "max.connections.per.ip.overrides",
+        STRING,
+        "",
+        None,
+        "host:count pairs that replace max.connections.per.ip for those hosts.",
+    ),
+    ConfigDef("max.connections", INT, INT_MAX, at_least(0), "How many connections the broker holds at most."),
+    ConfigDef("max.connection.creation.rate", INT, INT_MAX, at_least(0), "How many connections a second are accepted."),
+    ConfigDef("connections.max.idle.ms", LONG, 600_000, None, "A connection that is idle for this long is closed."),
+    ConfigDef(
+        "queued.max.requests",
+        INT,
+        500,
+        at_least(1),
+        "How many requests may wait before reading from the network pauses.",
+    ),
+    ConfigDef("queued.max.request.bytes", LONG, -1),
+    ConfigDef(
+        "num.network.threads", INT, 3, at_least(1), "Accepted for Kafka's sake; one event loop serves a broker here."
+    ),
+    ConfigDef("controller.socket.timeout.ms", INT, 30_000),
+    ConfigDef(
+        "security.inter.broker.protocol",
+        STRING,
+        "PLAINTEXT",
+        one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        "The protocol that brokers use among themselves when no listener is named for it.",
+    ),
+    ConfigDef("inter.broker.listener.name", STRING, None, None, "The listener that brokers use among themselves."),
+)
