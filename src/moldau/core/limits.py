@@ -10,3 +10,5 @@ CONTROL_FRAME_BYTES_MAX = 16 * MIB  # requests other than Produce hold only name
 TAGGED_FIELDS_MAX = 1_000  # unknown tags are skipped one by one, so their count bounds the time a frame can take
 TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
 RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener; a larger frame continues in a buffer of its own
+ELEMENTS_MAX = 1_000_000  # of all arrays in a message: an element of three bytes costs a hundred and more once parsed
+DECOMPRESSED_BATCH_BYTES_MAX = 32 * MIB  # what one batch may unfold to when it must be opened; bombs unfold a thousandfold
