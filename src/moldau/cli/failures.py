@@ -1,0 +1,21 @@
+"""How a tool ends: three exit codes that stay as they are, and errors of one line that say what to do next."""
+
+from __future__ import annotations
+
+OK = 0
+FAILED = 1  # the cluster said no, or did not answer
+USAGE = 2  # the command line or its input is wrong; argparse uses the same
+INTERRUPTED = 130  # Ctrl-C, as shells count it
+
+
+class CommandFailed(Exception):
+    """The line that a user sees instead of a stack trace."""
+
+    def __init__(self, message: str, *, exit_code: int = FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class UsageError(CommandFailed):
+    def __init__(self, message: str) -> None:
+        super().__init__(message, exit_code=USAGE)

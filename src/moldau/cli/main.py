@@ -1,0 +1,93 @@
+"""The `moldau` command's tools: which there are, and how each of them ends."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
+
+from moldau.cli.failures import FAILED, INTERRUPTED, OK, USAGE, CommandFailed
+
+
+class Tool(NamedTuple):
+    module: str
+    summary: str
+
+
+TOOLS = {
+    "topics": Tool("moldau.cli.topics", "list, create, describe and delete topics"),
+    "produce": Tool("moldau.cli.produce", "send the lines of standard input to a topic"),
+    "consume": Tool("moldau.cli.consume", "print the records of a topic"),
+}
+
+EXAMPLES = """\
+examples:
+  moldau start                                      a broker on localhost:9092, its data in ./moldau-data
+  moldau start --port 0 --data-dir /tmp/try         on a free port, which it prints
+  moldau topics create orders --partitions 3
+  echo 'hello' | moldau produce orders
+  moldau consume orders --from-beginning -e
+
+exit codes: 0 done, 1 the cluster said no or did not answer, 2 the command line or its input is wrong
+"""
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] not in TOOLS:
+        return without_a_tool(arguments)
+    name, *rest = arguments
+    # Only the tool that runs is imported: the client library takes longer to load than most tools take to finish.
+    command: Callable[[list[str]], int] = import_module(TOOLS[name].module).main
+    return run_tool(name, lambda: command(rest))
+
+
+def run_tool(name: str, command: Callable[[], int]) -> int:
+    """A tool's exit code, with every expected way to fail turned into one line."""
+    from confluent_kafka import KafkaException
+
+    from moldau.cli.connection import reason
+    from moldau.cli.output import close_quietly
+
+    try:
+        exit_code = command()
+        sys.stdout.flush()
+        return exit_code
+    except CommandFailed as failed:
+        return complain(name, str(failed), exit_code=failed.exit_code)
+    except KafkaException as wrong:
+        return complain(name, reason(wrong), exit_code=FAILED)
+    except BrokenPipeError:
+        close_quietly()
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def complain(name: str, message: str, *, exit_code: int) -> int:
+    print(f"moldau {name}: {message}", file=sys.stderr)
+    return exit_code
+
+
+def without_a_tool(arguments: list[str]) -> int:
+    """Help, the version, or a usage error that lists the tools; argparse leaves with the right code for each."""
+    parser = ArgumentParser(
+        prog="moldau",
+        description="Event streaming that speaks Apache Kafka's protocol: one broker, and the tools to try it with.",
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=version())
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands.add_parser("start", help="run a broker")
+    for name, tool in TOOLS.items():
+        commands.add_parser(name, help=tool.summary)
+    parser.parse_args(arguments)
+    return USAGE
+
+
+def version() -> str:
+    from importlib.metadata import version as installed
+
+    return f"moldau {installed('moldau')}"

@@ -1,0 +1,107 @@
+"""Records as JSON, one object a line: what `moldau consume -o json` writes, `moldau produce -i json` reads back.
+
+A key, value or header value is a string if its bytes are UTF-8, `{"base64": "..."}` if they are not, and null if there
+are none. Headers are a list of pairs, because Kafka keeps their order and allows a name twice.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field
+from typing import Any
+
+TIMESTAMP_TYPES = {1: "create", 2: "append"}  # librdkafka's numbers; 0 says that a record has no timestamp
+
+Headers = list[tuple[str, bytes | None]]
+
+FIELDS = {"topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"}
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingRecord:
+    key: bytes | None
+    value: bytes | None
+    headers: Headers = field(default_factory=list)
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+def record_as_json(message: Any) -> str:
+    """One line for a record that was read."""
+    timestamp_type, timestamp_ms = message.timestamp()
+    return json.dumps(
+        {
+            "topic": message.topic(),
+            "partition": message.partition(),
+            "offset": message.offset(),
+            "timestamp": timestamp_ms if timestamp_type else None,
+            "timestamp_type": TIMESTAMP_TYPES.get(timestamp_type),
+            "key": bytes_as_json(message.key()),
+            "value": bytes_as_json(message.value()),
+            "headers": [[name, bytes_as_json(value)] for name, value in message.headers() or ()],
+        },
+        ensure_ascii=False,
+    )
+
+
+def record_from_json(line: bytes) -> OutgoingRecord:
+    """The record that a line describes; ValueError says what is wrong with it."""
+    try:
+        described = json.loads(line)
+    except ValueError as wrong:
+        raise ValueError(f"not JSON: {wrong}") from None
+    if not isinstance(described, dict):
+        raise ValueError('expected an object such as {"key": "a", "value": "b"}')
+    unknown = sorted(described.keys() - FIELDS)
+    if unknown:
+        raise ValueError(f"unknown field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}")
+    return OutgoingRecord(
+        key=bytes_from_json("key", described.get("key")),
+        value=bytes_from_json("value", described.get("value")),
+        headers=headers_from_json(described.get("headers")),
+        partition=whole_number("partition", described.get("partition")),
+        timestamp_ms=whole_number("timestamp", described.get("timestamp")),
+    )
+
+
+def bytes_as_json(content: bytes | None) -> str | dict[str, str] | None:
+    if content is None:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(content).decode()}
+
+
+def bytes_from_json(name: str, content: object) -> bytes | None:
+    match content:
+        case None:
+            return None
+        case str():
+            return content.encode()
+        case {"base64": str(encoded), **others} if not others:
+            return b64decode(encoded, validate=True)
+    raise ValueError(f'{name}: expected a string, null or {{"base64": "..."}}')
+
+
+def headers_from_json(headers: object) -> Headers:
+    match headers:
+        case None:
+            return []
+        case list():
+            return [header_from_json(header) for header in headers]
+    raise ValueError('headers: expected a list of pairs such as [["name", "value"]]')
+
+
+def header_from_json(header: object) -> tuple[str, bytes | None]:
+    match header:
+        case [str(name), value]:
+            return name, bytes_from_json(f"header {name!r}", value)
+    raise ValueError('headers: expected a list of pairs such as [["name", "value"]]')
+
+
+def whole_number(name: str, number: object) -> int | None:
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and number >= 0):
+        return number
+    raise ValueError(f"{name}: expected a whole number or null")
