@@ -1,0 +1,71 @@
+"""The messages of the protocol: one module per API, one class for all versions of a request or response."""
+
+from moldau.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from moldau.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from moldau.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
+from moldau.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from moldau.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from moldau.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from moldau.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from moldau.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from moldau.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from moldau.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from moldau.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from moldau.wire.messages.fetch import FetchRequest, FetchResponse
+from moldau.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from moldau.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from moldau.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from moldau.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from moldau.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from moldau.wire.messages.metadata import MetadataRequest, MetadataResponse
+from moldau.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from moldau.wire.messages.produce import ProduceRequest, ProduceResponse
+
+__all__ = [
+    "AlterConfigsRequest",
+    "AlterConfigsResponse",
+    "ApiVersionsRequest",
+    "ApiVersionsResponse",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
+    "CreateTopicsRequest",
+    "CreateTopicsResponse",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
+    "DeleteTopicsRequest",
+    "DeleteTopicsResponse",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResponse",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
+    "FetchRequest",
+    "FetchResponse",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResponse",
+    "InitProducerIdRequest",
+    "InitProducerIdResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
+    "ListOffsetsRequest",
+    "ListOffsetsResponse",
+    "MetadataRequest",
+    "MetadataResponse",
+    "OffsetForLeaderEpochRequest",
+    "OffsetForLeaderEpochResponse",
+    "ProduceRequest",
+    "ProduceResponse",
+]
