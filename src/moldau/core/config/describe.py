@@ -1,0 +1,160 @@
+"""DescribeConfigs as pure functions: which value a key has, where it comes from, and what it would be otherwise.
+
+A layer's values are listed as they were written, in the order in which they win. When a key is described by way of an
+older one (log.retention.hours behind log.retention.ms), Kafka lists the older one only after the newer one was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers
+from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
+from moldau.core.config.topic import TOPIC_CONFIGS, broker_default
+
+UNKNOWN_TYPE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSynonym:
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    type: int
+    synonyms: tuple[ConfigSynonym, ...]
+    documentation: str | None
+
+
+_ROLL = ("log.roll.ms", "log.roll.hours")
+_JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
+_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+_FAMILY: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(_ROLL, _ROLL),
+        **dict.fromkeys(_JITTER, _JITTER),
+        **dict.fromkeys(_RETENTION, _RETENTION),
+        "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    }
+)
+
+
+def describe_topic_config(overrides: Mapping[str, str], layers: BrokerLayers) -> list[ConfigEntry]:
+    """Every key of a topic that has these overrides, on a broker with these layers."""
+    broker_values = layers.effective()
+    entries = []
+    for definition in TOPIC_CONFIGS.values():
+        overridden = definition.name in overrides
+        if definition.internal and not overridden:
+            continue
+        value = (
+            definition.parse(overrides[definition.name]) if overridden else broker_default(definition, broker_values)
+        )
+        entries.append(_topic_entry(definition, value, overridden, layers))
+    return entries
+
+
+def _topic_entry(definition: ConfigDef, value: ConfigValue, overridden: bool, layers: BrokerLayers) -> ConfigEntry:
+    text = format_value(value)
+    synonyms = _synonyms(definition.synonyms[0].name, layers) if definition.synonyms else ()
+    if overridden:
+        synonyms = (ConfigSynonym(definition.name, text, ConfigSource.DYNAMIC_TOPIC_CONFIG), *synonyms)
+    return ConfigEntry(
+        name=definition.name,
+        value=text,
+        source=_source(synonyms),
+        read_only=False,
+        sensitive=False,
+        type=definition.type,
+        synonyms=synonyms,
+        documentation=definition.doc,
+    )
+
+
+def describe_broker_config(config: BrokerConfig) -> list[ConfigEntry]:
+    """Every key of one broker, also those of its file that mean nothing here."""
+    known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in BROKER_CONFIGS]
+    unknown = [name for name in config.layers.static if name not in BROKER_CONFIGS]
+    return known + [_broker_entry(name, None, config.layers, config.layers) for name in unknown]
+
+
+def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
+    """The keys that are set for all brokers of the cluster."""
+    cluster_wide = BrokerLayers(dynamic_default=config.layers.dynamic_default)
+    entries = []
+    for name, text in config.layers.dynamic_default.items():
+        definition = BROKER_CONFIGS.get(name)
+        value = text if definition is None else definition.parse(text)
+        entries.append(_broker_entry(name, value, cluster_wide, config.layers, with_defaults=False))
+    return entries
+
+
+def _broker_entry(
+    name: str, value: ConfigValue, shown: BrokerLayers, layers: BrokerLayers, *, with_defaults: bool = True
+) -> ConfigEntry:
+    definition = BROKER_CONFIGS.get(name)
+    # What can't be typed could be a password.
+    sensitive = definition is None or definition.sensitive
+    synonyms = _synonyms(name, shown, with_defaults=with_defaults, sensitive=sensitive)
+    # A list is shown as it was written, not as it was read.
+    effective = layers.effective().get(name) if definition is not None else None
+    return ConfigEntry(
+        name=name,
+        value=None if sensitive else _shown_value(name, value, effective),
+        source=_source(synonyms),
+        read_only=name not in DYNAMIC_BROKER_CONFIGS,
+        sensitive=sensitive,
+        type=UNKNOWN_TYPE if definition is None else definition.type,
+        synonyms=synonyms,
+        documentation=None if definition is None else definition.doc,
+    )
+
+
+def _shown_value(name: str, value: ConfigValue, effective: str | None) -> str | None:
+    if name in ("node.id", "broker.id") or effective is None:
+        return format_value(value)
+    return effective if isinstance(value, str) else format_value(value)
+
+
+def _synonyms(
+    name: str, layers: BrokerLayers, *, with_defaults: bool = True, sensitive: bool = False
+) -> tuple[ConfigSynonym, ...]:
+    family = _FAMILY.get(name, (name,))
+    by_layer = (
+        (ConfigSource.DYNAMIC_BROKER_CONFIG, layers.dynamic),
+        (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, layers.dynamic_default),
+        (ConfigSource.STATIC_BROKER_CONFIG, layers.static),
+    )
+    found = [
+        ConfigSynonym(each, None if sensitive else values[each], source)
+        for source, values in by_layer
+        for each in family
+        if each in values
+    ]
+    if with_defaults:
+        found += _default_synonyms(family)
+    first = next((index for index, each in enumerate(found) if each.name == name), len(found))
+    return tuple(found[first:])
+
+
+def _default_synonyms(family: Iterable[str]) -> list[ConfigSynonym]:
+    definitions = [BROKER_CONFIGS[each] for each in family if each in BROKER_CONFIGS]
+    return [
+        ConfigSynonym(each.name, format_value(each.default), ConfigSource.DEFAULT_CONFIG)
+        for each in definitions
+        if each.default is not None
+    ]
+
+
+def _source(synonyms: tuple[ConfigSynonym, ...]) -> ConfigSource:
+    return synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
