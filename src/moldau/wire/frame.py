@@ -8,7 +8,7 @@ ApiVersions always has version 0: the client that reads it can't know yet what t
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +16,8 @@ from msgspec import Struct
 from moldau.core.errors import ProtocolViolation, Truncated
 from moldau.wire.api import ApiKey
 from moldau.wire.decoding import skip_tags
+from moldau.wire.messages.registry import FLEXIBLE_FROM
+from moldau.wire.schema import Message
 
 SIZE_BYTES = 4
 
@@ -31,7 +33,9 @@ class RequestHeader(Struct, frozen=True, gc=False):
     client_id: str | None
 
 
-def read_request_header(view: memoryview, flexible_from: Mapping[int, int]) -> tuple[RequestHeader, int]:
+def read_request_header(
+    view: memoryview, flexible_from: Mapping[int, int] = FLEXIBLE_FROM
+) -> tuple[RequestHeader, int]:
     """The header at the start of a frame's content, and the position where the message begins.
 
     `flexible_from` gives an api key's first flexible version. The header of a key it lacks is read as one of version 1,
@@ -58,22 +62,14 @@ def read_request_header(view: memoryview, flexible_from: Mapping[int, int]) -> t
     return RequestHeader(api_key, api_version, correlation_id, client_id), at
 
 
-def write_request_header(header: RequestHeader, *, is_flexible: bool) -> bytes:
-    """For those who ask: the follower's fetcher, and tests."""
-    raw = b"" if header.client_id is None else header.client_id.encode()
-    size = -1 if header.client_id is None else len(raw)
-    start = _REQUEST.pack(header.api_key, header.api_version, header.correlation_id, size)
-    return start + raw + (b"\0" if is_flexible else b"")
+def has_flexible_header(response: type[Message], version: int) -> bool:
+    return version >= response.FLEXIBLE_FROM and response.API_KEY != ApiKey.API_VERSIONS
 
 
-def has_flexible_response_header(api_key: int, api_version: int, flexible_from: Mapping[int, int]) -> bool:
-    return api_key != ApiKey.API_VERSIONS and api_version >= flexible_from.get(api_key, api_version + 1)
-
-
-def response_parts(correlation_id: int, flexible: bool, body_parts: list[Any]) -> list[Any]:
-    """A whole response frame, in buffers to be sent in order; `flexible` speaks of the header."""
+def response_parts(correlation_id: int, response: type[Message], version: int, body_parts: Sequence[Any]) -> list[Any]:
+    """A whole response frame, in buffers to be sent in order."""
     size = sum(map(len, body_parts))
-    if flexible:
+    if has_flexible_header(response, version):
         start = _RESPONSE_FLEXIBLE.pack(size + 5, correlation_id, 0)
     else:
         start = _RESPONSE.pack(size + 4, correlation_id)
@@ -81,19 +77,23 @@ def response_parts(correlation_id: int, flexible: bool, body_parts: list[Any]) -
     return [start + body_parts[0], *body_parts[1:]] if body_parts else [start]
 
 
-def read_response_header(view: memoryview, flexible: bool) -> tuple[int, int]:
+def read_response_header(view: memoryview, response: type[Message], version: int) -> tuple[int, int]:
     """The correlation id at the start of a response's content, and the position where the message begins."""
     if len(view) < 4:
         raise Truncated(needed=4, have=len(view))
     correlation_id = int.from_bytes(view[:4], "big", signed=True)
-    return correlation_id, skip_tags(view, 4) if flexible else 4
+    return correlation_id, skip_tags(view, 4) if has_flexible_header(response, version) else 4
 
 
-def request_frame(header: RequestHeader, body_parts: list[Any], *, is_flexible: bool) -> list[Any]:
-    """A whole request frame, in buffers to be sent in order."""
-    start = write_request_header(header, is_flexible=is_flexible)
+def request_parts(header: RequestHeader, body_parts: Sequence[Any], *, is_flexible: bool) -> list[Any]:
+    """A whole request frame, in buffers to be sent in order: for a follower's fetcher, and for tests."""
+    client_id = b"" if header.client_id is None else header.client_id.encode()
+    client_id_size = -1 if header.client_id is None else len(client_id)
+    start = _REQUEST.pack(header.api_key, header.api_version, header.correlation_id, client_id_size) + client_id
+    if is_flexible:
+        start += b"\0"
     size = len(start) + sum(map(len, body_parts))
-    return [struct.pack(">i", size) + start, *body_parts]
+    return [size.to_bytes(SIZE_BYTES, "big") + start, *body_parts]
 
 
 def _text(raw: memoryview) -> str:
