@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from moldau.broker.fetch_sessions import FetchSessions
+    from moldau.broker.flushing import Flusher
     from moldau.broker.partitions import Partitions
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
@@ -28,6 +29,7 @@ class Services:
     directories: LogDirectories
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
+    flusher: Flusher
 
 
 @dataclass(slots=True, frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from asyncio import Future
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from inspect import iscoroutine
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import Any
 
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
@@ -17,91 +17,116 @@ from moldau.broker.outbox import Part
 from moldau.core.errors import ProtocolViolation
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
-from moldau.wire.frame import RequestHeader, read_request_header, response_parts
+from moldau.wire.decoding import Decoder
+from moldau.wire.encoding import Encoder
+from moldau.wire.frame import RequestHeader, has_flexible_response_header, read_request_header, response_parts
 
 log = logging.getLogger(__name__)
 
-_KEY_AND_VERSION = Struct(">hhi")
-_Decode: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
+_KEY_VERSION_CORRELATION = Struct(">hhi")
 
 
 class HandlerFailed(ProtocolViolation):
     """A handler broke; the peer's connection is closed and nothing else is harmed."""
 
 
+class Route:
+    """Everything about one API at one version that can be looked up beforehand."""
+
+    __slots__ = ("_encoders", "api", "decode", "is_flexible_reply", "version")
+
+    def __init__(self, api: Api, version: int) -> None:
+        self.api = api
+        self.version = version
+        self.decode: Decoder = decoder(api.request, version)
+        self.is_flexible_reply = has_flexible_response_header(api.key, version, {api.key: api.request.FLEXIBLE_FROM})
+        self._encoders: dict[type[Any], Encoder] = {}
+
+    def reply(self, response: Any, correlation_id: int) -> list[Part]:
+        kind = type(response)
+        encode = self._encoders.get(kind)
+        if encode is None:
+            encode = self._encoders[kind] = encoder(kind, self.version)
+        body: list[Part] = []
+        encode(response, body)
+        return response_parts(correlation_id, self.is_flexible_reply, body)
+
+    def __str__(self) -> str:
+        return f"{self.api.key.name} v{self.version}"
+
+
 class Unanswered:
     """A request whose answer comes later."""
 
-    __slots__ = ("_header", "_name", "future")
+    __slots__ = ("_correlation_id", "_route", "future")
 
-    def __init__(self, future: Future[Any], header: RequestHeader, name: str) -> None:
+    def __init__(self, future: Future[Any], route: Route, correlation_id: int) -> None:
         self.future = future
-        self._header = header
-        self._name = name
+        self._route = route
+        self._correlation_id = correlation_id
 
     def parts(self) -> list[Part] | None:
         """The reply's bytes, once the future is done. None: there is nothing to send."""
         try:
             response = self.future.result()
         except asyncio.CancelledError:
-            raise ProtocolViolation(f"{self._name} was cancelled") from None
+            raise ProtocolViolation(f"{self._route} was cancelled") from None
+        except ProtocolViolation:
+            raise
         except Exception as wrong:
-            log.exception("%s failed", self._name)
-            raise HandlerFailed(f"{self._name} failed: {wrong!r}") from None
-        return None if response is None else reply(response, self._header)
+            log.exception("%s failed", self._route)
+            raise HandlerFailed(f"{self._route} failed: {wrong!r}") from None
+        return None if response is None else self._route.reply(response, self._correlation_id)
 
 
 class Dispatch:
     """The handler table at work."""
 
-    __slots__ = ("_apis", "_decoders", "_services")
+    __slots__ = ("_apis", "_flexible_from", "_routes", "_services")
 
     def __init__(self, table: Iterable[Api], services: Services) -> None:
         self._apis = {int(row.key): row for row in table}
-        self._decoders: dict[tuple[int, int], _Decode] = {}
+        self._flexible_from = {key: row.request.FLEXIBLE_FROM for key, row in self._apis.items()}
+        self._routes: dict[tuple[int, int], Route] = {}
         self._services = services
 
     def __call__(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
-        key, version, correlation_id = _KEY_AND_VERSION.unpack_from(frame)
-        decode = self._decoders.get((key, version)) or self._decoder(key, version)
-        if decode is None:
+        key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
+        route = self._routes.get((key, version)) or self._find_route(key, version)
+        if route is None:
             return unsupported_version(correlation_id)
-        row = self._apis[key]
-        if row.waits:
+        api = route.api
+        if api.waits:
             frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
-        header, at = read_request_header(frame)
-        request, _ = decode(frame, at)
+        header, at = read_request_header(frame, self._flexible_from)
+        request, _ = route.decode(frame, at)
+        answer = self._call(route, request, header, peer)
+        if answer is None:
+            return None
+        if isinstance(answer, Future):
+            return Unanswered(answer, route, correlation_id)
+        if iscoroutine(answer):
+            return Unanswered(asyncio.ensure_future(answer), route, correlation_id)
+        return route.reply(answer, correlation_id)
+
+    def _call(self, route: Route, request: Any, header: RequestHeader, peer: Peer) -> Any:
         try:
-            answer = row.call(request, Context(self._services, header, peer))
+            return route.api.call(request, Context(self._services, header, peer))
         except ProtocolViolation:
             raise
         except Exception as wrong:
-            log.exception("%s v%d failed", row.key.name, version)
-            raise HandlerFailed(f"{row.key.name} failed: {wrong!r}") from None
-        if answer is None:
-            return None
-        if iscoroutine(answer):
-            return Unanswered(asyncio.ensure_future(answer), header, row.key.name)
-        if isinstance(answer, Future):
-            return Unanswered(answer, header, row.key.name)
-        return reply(answer, header)
+            log.exception("%s failed", route)
+            raise HandlerFailed(f"{route} failed: {wrong!r}") from None
 
-    def _decoder(self, key: int, version: int) -> _Decode | None:
-        """The decoder of a version that we answer; None for the one request that must be answered at any version."""
-        row = self._apis.get(key)
-        if row is None:
+    def _find_route(self, key: int, version: int) -> Route | None:
+        """None for the one request that is answered whatever its version."""
+        api = self._apis.get(key)
+        if api is None:
             raise ProtocolViolation(f"API key {key} is not supported")
-        low, high = row.versions
+        low, high = api.versions
         if not low <= version <= high:
             if key == ApiKey.API_VERSIONS:
                 return None
-            raise ProtocolViolation(f"{row.key.name} version {version} is not supported; {low} to {high} are")
-        decode = self._decoders[key, version] = decoder(row.request, version)
-        return decode
-
-
-def reply(response: Any, header: RequestHeader) -> list[Part]:
-    version = header.api_version
-    body: list[Part] = []
-    encoder(type(response), version)(response, body)
-    return response_parts(header.correlation_id, type(response), version, body)
+            raise ProtocolViolation(f"{api.key.name} version {version} is not supported; {low} to {high} are")
+        route = self._routes[key, version] = Route(api, version)
+        return route

@@ -1,0 +1,179 @@
+"""Fetch sessions (KIP-227): the broker remembers what a consumer fetches, so that requests and replies carry changes only.
+
+| session id | epoch | meaning |
+|---|---|---|
+| 0     | -1  | a full fetch without a session |
+| 0     | 0   | a full fetch that asks for a new session |
+| id    | -1  | close that session; a full fetch without one |
+| id    | 0   | close that session; a full fetch that asks for a new one |
+| id    | n   | the n-th incremental fetch of that session |
+"""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from typing import TypeAlias
+
+from moldau.core.errors import ErrorCode
+from moldau.replication.partition import Partition
+from moldau.wire.messages.fetch import FetchPartition, FetchRequest
+
+NO_SESSION = 0
+FINAL_EPOCH = -1
+INITIAL_EPOCH = 0
+INT32_MAX = 2**31 - 1
+NEVER_TOLD = -1
+TOPIC_IDS_SINCE = 13
+
+# Topics are named by name up to version 12 and by id from then on, and a session never mixes the two.
+WantedKey: TypeAlias = "tuple[str | bytes, int]"
+
+
+class Wanted:
+    """One partition that a consumer fetches: what it asked last, and what it was told last."""
+
+    __slots__ = (
+        "bytes_max",
+        "index",
+        "leader_epoch",
+        "offset",
+        "partition",
+        "told_high_watermark",
+        "told_log_start_offset",
+        "topic",
+    )
+
+    def __init__(self, topic: str | bytes, asked: FetchPartition) -> None:
+        self.topic = topic
+        self.index = asked.partition
+        self.partition: Partition | None = None
+        self.told_high_watermark = NEVER_TOLD
+        self.told_log_start_offset = NEVER_TOLD
+        self.ask(asked)
+
+    def ask(self, asked: FetchPartition) -> None:
+        self.offset = asked.fetch_offset
+        self.bytes_max = asked.partition_max_bytes
+        self.leader_epoch = asked.current_leader_epoch
+
+
+class FetchSession:
+    __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "uses_topic_ids", "wanted")
+
+    def __init__(self, session_id: int, wanted: dict[WantedKey, Wanted], *, uses_topic_ids: bool, now_ms: int) -> None:
+        self.id = session_id
+        self.wanted = wanted
+        self.uses_topic_ids = uses_topic_ids
+        self.epoch = 1
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+
+    def update(self, request: FetchRequest) -> None:
+        for topic in request.topics:
+            name = topic.topic_id if self.uses_topic_ids else topic.topic
+            for asked in topic.partitions:
+                known = self.wanted.get((name, asked.partition))
+                if known is None:
+                    self.wanted[name, asked.partition] = Wanted(name, asked)
+                else:
+                    known.ask(asked)
+        for gone in request.forgotten_topics_data:
+            name = gone.topic_id if self.uses_topic_ids else gone.topic
+            for index in gone.partitions:
+                self.wanted.pop((name, index), None)
+
+    def move_to_end(self, wanted: Wanted) -> None:
+        """Let the partitions that gave nothing this time come first next time."""
+        key = (wanted.topic, wanted.index)
+        if self.wanted.pop(key, None) is wanted:
+            self.wanted[key] = wanted
+
+
+class Plan:
+    """What one Fetch request means, once its session was looked up."""
+
+    __slots__ = ("incremental", "opens_session", "session", "wanted")
+
+    def __init__(
+        self,
+        wanted: dict[WantedKey, Wanted],
+        *,
+        session: FetchSession | None = None,
+        opens_session: bool = False,
+    ) -> None:
+        self.wanted = wanted
+        self.session = session
+        self.incremental = session is not None
+        self.opens_session = opens_session
+
+
+class FetchSessions:
+    """All sessions of this broker, least recently used first."""
+
+    def __init__(self, *, sessions_max: int, eviction_ms_min: int, seed: int | None = None) -> None:
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._sessions_max = sessions_max
+        self._eviction_ms_min = eviction_ms_min
+        self._random = random.Random(seed)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def plan(self, request: FetchRequest, version: int, now_ms: int) -> Plan | ErrorCode:
+        uses_topic_ids = version >= TOPIC_IDS_SINCE
+        if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            return Plan(
+                wanted_in_full(request, uses_topic_ids),
+                opens_session=request.session_epoch == INITIAL_EPOCH and version >= 7,
+            )
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != request.session_epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.uses_topic_ids != uses_topic_ids:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        session.update(request)
+        if not session.wanted:
+            del self._sessions[session.id]
+            return Plan({})
+        session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
+        session.last_used_ms = now_ms
+        self._sessions.move_to_end(session.id)
+        return Plan(session.wanted, session=session)
+
+    def open(self, wanted: dict[WantedKey, Wanted], *, uses_topic_ids: bool, now_ms: int) -> int:
+        """Remember a full fetch; gives the new session's id, or 0 when there is no room for it."""
+        if len(self._sessions) >= self._sessions_max and not self._evict(len(wanted), now_ms):
+            return NO_SESSION
+        session_id = self._random.randint(1, INT32_MAX)
+        while session_id in self._sessions:
+            session_id = self._random.randint(1, INT32_MAX)
+        self._sessions[session_id] = FetchSession(session_id, wanted, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+        return session_id
+
+    def _evict(self, size: int, now_ms: int) -> bool:
+        """Make room: by a session that nobody used for long, else by an old one that is no larger than the new one."""
+        oldest_id, oldest = next(iter(self._sessions.items()), (NO_SESSION, None))
+        if oldest is None:
+            return False
+        if now_ms - oldest.last_used_ms > self._eviction_ms_min:
+            del self._sessions[oldest_id]
+            return True
+        old = [s for s in self._sessions.values() if now_ms - s.created_ms > self._eviction_ms_min]
+        smallest = min(old, key=lambda session: len(session.wanted), default=None)
+        if smallest is None or len(smallest.wanted) > size:
+            return False
+        del self._sessions[smallest.id]
+        return True
+
+
+def wanted_in_full(request: FetchRequest, uses_topic_ids: bool) -> dict[WantedKey, Wanted]:
+    found: dict[WantedKey, Wanted] = {}
+    for topic in request.topics:
+        name = topic.topic_id if uses_topic_ids else topic.topic
+        for asked in topic.partitions:
+            found[name, asked.partition] = Wanted(name, asked)
+    return found

@@ -1,0 +1,108 @@
+"""Fetch, v4 to v18: read from partitions, waiting for enough to read.
+
+v7 brings sessions, v9 the leader epoch a client believes in, v12 the compact encoding, v13 topics by id, v16 who leads
+instead. The rack (v11) is read and ignored: there is one copy of everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
+from moldau.broker.leaders import fetch_endpoints
+from moldau.broker.reading import Reading, Terms, read
+from moldau.broker.waiting import ParkedFetch
+from moldau.core.errors import ErrorCode
+from moldau.wire.api import ApiKey
+from moldau.wire.messages import FetchRequest, FetchResponse
+from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
+
+READ_COMMITTED = 1
+
+
+@api(ApiKey.FETCH, FetchRequest, versions=(4, 18))
+def fetch(request: FetchRequest, context: Context) -> FetchResponse | asyncio.Future[FetchResponse]:
+    services, version = context.services, context.version
+    plan = services.fetch_sessions.plan(request, version, services.clock.now_ms())
+    if isinstance(plan, ErrorCode):
+        return FetchResponse(error_code=plan)
+    terms = Terms(
+        version=version,
+        bytes_max=min(request.max_bytes, services.config.int("fetch.max.bytes")),
+        bytes_min=request.min_bytes,
+        read_committed=request.isolation_level == READ_COMMITTED,
+        changes_only=plan.incremental,
+    )
+    reading = read(plan.wanted.values(), terms, services.partitions)
+    if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.has_error or not plan.wanted:
+        return _answer(plan, reading, context)
+    return _park(request, plan, reading, terms=terms, context=context)
+
+
+def _park(
+    request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
+) -> asyncio.Future[FetchResponse]:
+    def attempt(is_last: bool) -> FetchResponse | None:
+        again = read(plan.wanted.values(), terms, context.services.partitions)
+        if is_last or again.has_error or again.size_bytes >= terms.bytes_min:
+            return _answer(plan, again, context)
+        return None
+
+    watched = [one.partition for one in plan.wanted.values() if one.partition is not None]
+    missing_bytes = terms.bytes_min - reading.size_bytes
+    return ParkedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).future
+
+
+def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:
+    services = context.services
+    found = reading.found
+    session_id = NO_SESSION
+    if plan.session is not None:
+        session_id = plan.session.id
+        found = [(one, data) for one, data in found if _is_news(one, data, plan)]
+    elif plan.opens_session:
+        session_id = services.fetch_sessions.open(
+            plan.wanted, uses_topic_ids=context.version >= TOPIC_IDS_SINCE, now_ms=services.clock.now_ms()
+        )
+        for one, data in found:
+            one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
+    response = FetchResponse(session_id=session_id, responses=_by_topic(found))
+    if reading.has_error and context.version >= 16:
+        moved = {data.current_leader.leader_id for _, data in found if data.current_leader.leader_id >= 0}
+        response.node_endpoints = fetch_endpoints(services.controller.image, moved, context.peer.listener_name)
+    return response
+
+
+def _is_news(one: Wanted, data: PartitionData, plan: Plan) -> bool:
+    """Whether an incremental reply must name this partition; what it tells is remembered."""
+    has_records = data.records is not None and len(data.records) > 0
+    has_error = data.error_code != ErrorCode.NONE
+    news = (
+        has_records
+        or has_error
+        or data.high_watermark != one.told_high_watermark
+        or data.log_start_offset != one.told_log_start_offset
+    )
+    # After an error the partition is told anew, even if nothing else changes.
+    one.told_high_watermark = -1 if has_error else data.high_watermark
+    one.told_log_start_offset = data.log_start_offset
+    if has_records and plan.session is not None:
+        plan.session.move_to_end(one)
+    return news
+
+
+def _by_topic(found: list[tuple[Wanted, PartitionData]]) -> list[FetchableTopicResponse]:
+    """Neighbours of the same topic share a row, so that order is kept."""
+    rows: list[FetchableTopicResponse] = []
+    current: str | bytes | None = None
+    for one, data in found:
+        if one.topic != current:
+            current = one.topic
+            named = {"topic": current} if isinstance(current, str) else {"topic_id": current}
+            rows.append(FetchableTopicResponse(**named, partitions=[]))
+        rows[-1].partitions.append(data)
+    return rows
+
+

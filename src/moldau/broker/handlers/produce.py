@@ -1,0 +1,139 @@
+"""Produce, v3 to v13: append batches to partitions, each on its own.
+
+v3-v8 name topics and use the plain encoding; v8 adds errors per record; v10 tells who leads instead; v13 names topics
+by id. A partition that can't be written to never hurts another one of the same request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from moldau.broker.api import api
+from moldau.broker.context import Context, Services
+from moldau.broker.leaders import current_leader, node_endpoints
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.log.errors import LogError
+from moldau.log.partition_log import PartitionLog
+from moldau.log.validation import check_request
+from moldau.replication.partition import Partition
+from moldau.wire.api import ApiKey
+from moldau.wire.batch import TRANSACTIONAL
+from moldau.wire.messages import ProduceRequest, ProduceResponse
+from moldau.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    TopicProduceResponse,
+)
+
+TOPIC_IDS_SINCE = 13
+ACKS_ALLOWED = (-1, 0, 1)
+ATTRIBUTES_LOW_AT = 22
+_LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+@api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
+def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+    services, version = context.services, context.version
+    now_ms = services.clock.now_ms()
+    to_flush: list[PartitionLog] = []
+    failed = False
+    topics = []
+    for topic in request.topic_data:
+        replies = []
+        for data in topic.partition_data:
+            if version < TOPIC_IDS_SINCE:
+                partition = services.partitions.get(topic.name, data.index)
+            else:
+                partition = services.partitions.get_by_id(topic.topic_id, data.index)
+            try:
+                reply = _append(partition, data, request=request, version=version, now_ms=now_ms)
+                if partition is not None and partition.log.must_flush:
+                    to_flush.append(partition.log)
+            except ApiError as wrong:
+                failed = True
+                if partition is None:
+                    wrong = _not_here(topic.name, topic.topic_id, index=data.index, services=services)
+                reply = _refused(wrong, data, partition=partition)
+            replies.append(reply)
+        topics.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=replies))
+    if request.acks == 0:
+        if failed:
+            raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
+        return None
+    response = ProduceResponse(responses=topics)
+    if failed and version >= 10:
+        response.node_endpoints = node_endpoints(services.controller.image, _moved(topics), context.peer.listener_name)
+    if to_flush:
+        return asyncio.ensure_future(_after_flush(response, to_flush, services))
+    return response
+
+
+def _append(
+    partition: Partition | None, data: PartitionProduceData, *, request: ProduceRequest, version: int, now_ms: int
+) -> PartitionProduceResponse:
+    if request.acks not in ACKS_ALLOWED:
+        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if partition is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not partition.is_leader:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    records = data.records
+    check_request(records, version)
+    assert isinstance(records, memoryview), "the decoder gives views, and check_request refuses a missing one"
+    if records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL and request.transactional_id is None:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    appended = partition.append(records, now_ms=now_ms)
+    return PartitionProduceResponse(
+        index=data.index,
+        base_offset=appended.first_offset,
+        log_append_time_ms=appended.log_append_time_ms,
+        log_start_offset=appended.log_start_offset,
+    )
+
+
+def _not_here(name: str, topic_id: bytes, *, index: int, services: Services) -> ApiError:
+    """Why this broker has no such partition: it isn't known at all, or others have it."""
+    image = services.controller.image
+    known = image.topics.get(name or image.topic_ids.get(topic_id, ""))
+    if known is not None and 0 <= index < len(known.partitions):
+        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if known is None and not name:
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
+    return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _refused(wrong: ApiError, data: PartitionProduceData, *, partition: Partition | None) -> PartitionProduceResponse:
+    reply = PartitionProduceResponse(
+        index=data.index,
+        error_code=wrong.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        error_message=wrong.message or None,
+    )
+    if isinstance(wrong, LogError):
+        reply.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in wrong.record_errors
+        ]
+        if partition is not None:
+            reply.log_start_offset = partition.log.log_start_offset
+    if partition is not None and wrong.code in _LEADER_MOVED:
+        reply.current_leader = current_leader(partition)
+    return reply
+
+
+def _moved(topics: list[TopicProduceResponse]) -> set[int]:
+    return {
+        partition.current_leader.leader_id
+        for topic in topics
+        for partition in topic.partition_responses
+        if partition.current_leader.leader_id >= 0
+    }
+
+
+async def _after_flush(response: ProduceResponse, logs: list[PartitionLog], services: Services) -> ProduceResponse:
+    """`flush.messages` holds the reply back until the disk has the records; waiting requests share one fsync."""
+    await asyncio.gather(*(services.flusher.flush(log) for log in logs))
+    return response

@@ -1,0 +1,51 @@
+"""Telling a client that asked the wrong broker, or too early, who leads a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from moldau.controller.image import ClusterImage
+from moldau.replication.partition import Partition
+from moldau.wire.messages import fetch as fetch_messages
+from moldau.wire.messages import produce as produce_messages
+
+
+def current_leader(partition: Partition) -> produce_messages.LeaderIdAndEpoch:
+    return produce_messages.LeaderIdAndEpoch(
+        leader_id=partition.leadership.leader_id, leader_epoch=partition.leadership.leader_epoch
+    )
+
+
+def fetch_leader(partition: Partition) -> fetch_messages.LeaderIdAndEpoch:
+    return fetch_messages.LeaderIdAndEpoch(
+        leader_id=partition.leadership.leader_id, leader_epoch=partition.leadership.leader_epoch
+    )
+
+
+def endpoints(image: ClusterImage, broker_ids: Iterable[int], listener_name: str) -> list[tuple[int, str, int, str | None]]:
+    """(id, host, port, rack) of each broker that can be reached through the listener the client came by."""
+    found = []
+    for broker_id in sorted(broker_ids):
+        broker = image.brokers.get(broker_id)
+        endpoint = broker.endpoints.get(listener_name) if broker is not None else None
+        if broker is not None and endpoint is not None:
+            found.append((broker_id, endpoint.host, endpoint.port, broker.rack))
+    return found
+
+
+def node_endpoints(
+    image: ClusterImage, broker_ids: Iterable[int], listener_name: str
+) -> list[produce_messages.NodeEndpoint]:
+    return [
+        produce_messages.NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+        for node_id, host, port, rack in endpoints(image, broker_ids, listener_name)
+    ]
+
+
+def fetch_endpoints(
+    image: ClusterImage, broker_ids: Iterable[int], listener_name: str
+) -> list[fetch_messages.NodeEndpoint]:
+    return [
+        fetch_messages.NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+        for node_id, host, port, rack in endpoints(image, broker_ids, listener_name)
+    ]

@@ -1,0 +1,99 @@
+"""The partitions that live on this broker, kept equal to what the cluster's image assigns to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+
+from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
+from moldau.core.config.topic import TopicConfig
+from moldau.core.ids import TopicPartition
+from moldau.log.directories import LogDirectories
+from moldau.log.partition_log import PartitionLog
+from moldau.replication.partition import Leadership, Partition
+
+log = logging.getLogger(__name__)
+
+
+class Partitions:
+    """Found by topic name or by topic id; a topic that this broker has no replica of is not here."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        *,
+        directories: LogDirectories,
+        topic_config: Callable[[ClusterImage, TopicImage], TopicConfig],
+    ) -> None:
+        self._broker_id = broker_id
+        self._directories = directories
+        self._topic_config = topic_config
+        self._topics: dict[str, dict[int, Partition]] = {}
+        self._by_id: dict[bytes, dict[int, Partition]] = {}
+
+    def get(self, topic: str, index: int) -> Partition | None:
+        found = self._topics.get(topic)
+        return None if found is None else found.get(index)
+
+    def get_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        found = self._by_id.get(topic_id)
+        return None if found is None else found.get(index)
+
+    def all(self) -> Iterator[Partition]:
+        for topic in self._topics.values():
+            yield from topic.values()
+
+    def of_topic(self, topic: str) -> Mapping[int, Partition]:
+        return self._topics.get(topic, {})
+
+    def apply(self, old: ClusterImage | None, new: ClusterImage, *, now_ms: int) -> None:
+        """Make the folders what the image says: new partitions, gone topics, changed leaders and configs."""
+        before = old.topics if old is not None else {}
+        for name, topic in before.items():
+            kept = new.topics.get(name)
+            if kept is None or kept.id != topic.id:
+                self._remove(topic)
+        configs_changed = old is None or old.broker_configs != new.broker_configs
+        for name, topic in new.topics.items():
+            if configs_changed or before.get(name) is not topic:
+                self._update(topic, self._topic_config(new, topic), now_ms)
+
+    def _update(self, topic: TopicImage, config: TopicConfig, now_ms: int) -> None:
+        here = self._topics.setdefault(topic.name, {})
+        self._by_id[topic.id] = here
+        for index, state in enumerate(topic.partitions):
+            if self._broker_id not in state.replicas:
+                continue
+            known = here.get(index)
+            if known is None:
+                here[index] = self._open(topic, index, state=state, config=config, now_ms=now_ms)
+            else:
+                known.lead(_leadership(state))
+                if known.log.config is not config:
+                    known.log.update_config(config)
+
+    def _open(
+        self, topic: TopicImage, index: int, *, state: PartitionImage, config: TopicConfig, now_ms: int
+    ) -> Partition:
+        stored: PartitionLog = self._directories.log_for(
+            TopicPartition(topic.name, index), topic_id=topic.id, config=config, now_ms=now_ms
+        )
+        return Partition(
+            topic.name,
+            index,
+            topic_id=topic.id,
+            log=stored,
+            broker_id=self._broker_id,
+            leadership=_leadership(state),
+        )
+
+    def _remove(self, topic: TopicImage) -> None:
+        self._by_id.pop(topic.id, None)
+        for partition in self._topics.pop(topic.name, {}).values():
+            self._directories.delete(partition.log)
+            partition.lead(Leadership(-1, partition.leader_epoch))
+            log.info("deleted %s-%d", partition.topic, partition.index)
+
+
+def _leadership(state: PartitionImage) -> Leadership:
+    return Leadership(state.leader, state.leader_epoch)

@@ -1,0 +1,129 @@
+"""Reading what a Fetch request wants, within its limits: file ranges and watermarks, no bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from moldau.broker.fetch_sessions import Wanted
+from moldau.broker.leaders import fetch_leader
+from moldau.broker.partitions import Partitions
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.ids import Offset
+from moldau.replication.partition import Partition
+from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
+
+_LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+CURRENT_LEADER_SINCE = 16
+ZSTD_SINCE = 10
+
+
+class Terms(NamedTuple):
+    """What holds for all partitions of one Fetch request."""
+
+    version: int
+    bytes_max: int
+    bytes_min: int
+    read_committed: bool
+    changes_only: bool
+    """Leave out a partition of which there is nothing new to tell."""
+
+
+class Reading(NamedTuple):
+    found: list[tuple[Wanted, PartitionData]]
+    size_bytes: int
+    has_error: bool
+
+
+def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Reading:
+    """One pass over the partitions in order. The first batch found is given whole, whatever the limits."""
+    found: list[tuple[Wanted, PartitionData]] = []
+    failed: list[tuple[Wanted, PartitionData]] = []
+    left = terms.bytes_max
+    size_bytes = 0
+    for one in wanted:
+        partition = one.partition
+        if partition is None or not partition.is_leader:
+            partition = one.partition = find(one, partitions)
+        if partition is not None and terms.changes_only and nothing_new(one, partition):
+            continue
+        try:
+            data = read_one(one, partition, terms, left=left, one_batch=size_bytes == 0)
+        except ApiError as wrong:
+            failed.append((one, refused(one, wrong.code, partition, terms)))
+            continue
+        records = data.records
+        if records is not None and (size := len(records)):
+            size_bytes += size
+            left = max(0, left - size)
+        found.append((one, data))
+    found.extend(failed)
+    return Reading(found, size_bytes, bool(failed))
+
+
+def find(one: Wanted, partitions: Partitions) -> Partition | None:
+    topic = one.topic
+    if isinstance(topic, str):
+        return partitions.get(topic, one.index)
+    return partitions.get_by_id(topic, one.index)
+
+
+def nothing_new(one: Wanted, partition: Partition) -> bool:
+    """True when the consumer stands at the end and was told everything about it: the usual case of a long poll."""
+    end = partition.high_watermark
+    return (
+        one.offset == end
+        and one.told_high_watermark == end
+        and one.told_log_start_offset == partition.log.log_start_offset
+        and one.leader_epoch in (-1, partition.leadership.leader_epoch)
+        and partition.is_leader
+    )
+
+
+def read_one(one: Wanted, partition: Partition | None, terms: Terms, *, left: int, one_batch: bool) -> PartitionData:
+    if partition is None:
+        known_by_id = isinstance(one.topic, bytes)
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID if known_by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    error = partition.check_leader(one.leader_epoch)
+    if error is not ErrorCode.NONE:
+        raise ApiError(error)
+    if terms.version < ZSTD_SINCE and partition.log.config.compression_type == "zstd":
+        raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    end = partition.readable_end(terms.read_committed)
+    bytes_max = min(one.bytes_max, left)
+    offset = Offset(one.offset)
+    records = partition.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
+    data = PartitionData(
+        partition_index=one.index,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=partition.last_stable_offset,
+        log_start_offset=partition.log.log_start_offset,
+        aborted_transactions=None,
+        records=records,
+    )
+    if terms.read_committed:
+        data.aborted_transactions = aborted(partition, offset, end) if len(records) else []
+    return data
+
+
+def aborted(partition: Partition, start: Offset, end: Offset) -> list[AbortedTransaction]:
+    """Sorted by first offset, which read_committed consumers rely on."""
+    return [
+        AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+        for first_offset, producer_id in sorted(partition.log.aborted_transactions(start, end))
+    ]
+
+
+def refused(one: Wanted, code: ErrorCode, partition: Partition | None, terms: Terms) -> PartitionData:
+    data = PartitionData(
+        partition_index=one.index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        aborted_transactions=None if partition is not None else [],
+        records=b"",
+    )
+    if partition is not None and code in _LEADER_MOVED and terms.version >= CURRENT_LEADER_SINCE:
+        data.current_leader = fetch_leader(partition)
+    return data

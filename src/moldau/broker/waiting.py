@@ -1,0 +1,65 @@
+"""Requests that wait for a partition to grow, and the moment they stop waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moldau.replication.partition import Partition
+
+
+class ParkedFetch:
+    """A Fetch that found too little. It is tried again when enough bytes came, or something else changed, or too late.
+
+    `attempt(is_last)` gives the answer, or None to go on waiting. It runs on the next turn of the loop, so that the
+    Produce which caused it is answered first.
+    """
+
+    __slots__ = ("_attempt", "_deadline", "_loop", "_missing_bytes", "_partitions", "_scheduled", "future")
+
+    def __init__(
+        self,
+        partitions: Iterable[Partition],
+        attempt: Callable[[bool], Any | None],
+        *,
+        missing_bytes: int,
+        wait_ms_max: int,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._partitions = tuple(partitions)
+        self._attempt = attempt
+        self._missing_bytes = missing_bytes
+        self._scheduled = False
+        self.future: asyncio.Future[Any] = self._loop.create_future()
+        self.future.add_done_callback(self._leave)
+        self._deadline = self._loop.call_later(wait_ms_max / 1000, self._try, True)
+        for partition in self._partitions:
+            partition.watchers.add(self)
+
+    def grown(self, size_bytes: int) -> None:
+        self._missing_bytes -= size_bytes
+        if self._missing_bytes <= 0:
+            self.disturbed()
+
+    def disturbed(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._try, False)
+
+    def _try(self, is_last: bool) -> None:
+        self._scheduled = False
+        if self.future.done():
+            return
+        try:
+            answer = self._attempt(is_last)
+        except Exception as wrong:  # handed to whoever awaits the future
+            self.future.set_exception(wrong)
+            return
+        if answer is not None:
+            self.future.set_result(answer)
+
+    def _leave(self, _: asyncio.Future[Any]) -> None:
+        self._deadline.cancel()
+        for partition in self._partitions:
+            partition.watchers.discard(self)

@@ -1,0 +1,105 @@
+"""One partition on this broker: who leads it, what is committed, and who waits for it to grow.
+
+The rules are pure: they read and change this object alone. The log below does the storing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import Offset
+from moldau.log.file_range import FileRange
+from moldau.log.partition_log import Appended, PartitionLog
+
+NO_EPOCH = -1
+
+
+class Watcher(Protocol):
+    """Somebody who waits for a partition to change."""
+
+    def grown(self, size_bytes: int) -> None:
+        """That many more bytes can be read."""
+        ...
+
+    def disturbed(self) -> None:
+        """Leadership, existence or the readable range changed: whoever waits must look again."""
+        ...
+
+
+class Leadership(NamedTuple):
+    leader_id: int
+    leader_epoch: int
+
+
+class Partition:
+    """A replica of one partition, led by this broker or not."""
+
+    __slots__ = ("broker_id", "high_watermark", "index", "leadership", "log", "topic", "topic_id", "watchers")
+
+    def __init__(
+        self, topic: str, index: int, *, topic_id: bytes, log: PartitionLog, broker_id: int, leadership: Leadership
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.topic_id = topic_id
+        self.log = log
+        self.broker_id = broker_id
+        self.leadership = leadership
+        self.high_watermark: Offset = log.end_offset
+        self.watchers: set[Watcher] = set()
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leadership.leader_id == self.broker_id
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.leadership.leader_epoch
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Below it every transaction is decided."""
+        undecided = self.log.first_undecided_offset
+        return self.high_watermark if undecided is None else min(undecided, self.high_watermark)
+
+    def check_leader(self, current_leader_epoch: int) -> ErrorCode:
+        """What to tell a client that believes in `current_leader_epoch` (-1: in none)."""
+        if current_leader_epoch != NO_EPOCH and current_leader_epoch != self.leadership.leader_epoch:
+            if current_leader_epoch < self.leadership.leader_epoch:
+                return ErrorCode.FENCED_LEADER_EPOCH
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.NONE if self.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def append(self, records: memoryview, *, now_ms: int) -> Appended:
+        """Append a client's batches as the leader; raises LogError and changes nothing if they can't be."""
+        appended = self.log.append_as_leader(records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms)
+        if not appended.duplicate:
+            self.high_watermark = self.log.end_offset
+            for watcher in self.watchers:
+                watcher.grown(len(records))
+        return appended
+
+    def readable_end(self, read_committed: bool) -> Offset:
+        return self.last_stable_offset if read_committed else self.high_watermark
+
+    def read(self, offset: Offset, *, bytes_max: int, end: Offset, one_batch: bool) -> FileRange:
+        return self.log.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
+
+    def delete_records(self, before: Offset) -> Offset | ErrorCode:
+        """Move the log's start; -1 stands for the high watermark. Gives the new low watermark."""
+        target = self.high_watermark if before == -1 else before
+        if not 0 <= target <= self.high_watermark:
+            return ErrorCode.OFFSET_OUT_OF_RANGE
+        self.log.advance_log_start(target)
+        self.disturb()
+        return self.log.log_start_offset
+
+    def lead(self, leadership: Leadership) -> None:
+        if leadership != self.leadership:
+            self.leadership = leadership
+            self.disturb()
+
+    def disturb(self) -> None:
+        for watcher in tuple(self.watchers):
+            watcher.disturbed()

@@ -1,0 +1,73 @@
+"""Replies of buffers and file ranges arrive byte for byte, however slowly the peer reads."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from moldau.broker.outbox import INLINE_BYTES_MAX, Outbox, Part
+from moldau.log.file_range import FileRange
+
+
+def receive(peer: socket.socket, size: int) -> bytes:
+    got = b""
+    while len(got) < size:
+        got += peer.recv(1 << 16)
+    return got
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> tuple[int, bytes]:
+    content = os.urandom(4 * 1024 * 1024)
+    (tmp_path / "segment").write_bytes(content)
+    return os.open(tmp_path / "segment", os.O_RDONLY), content
+
+
+@pytest.mark.parametrize("range_bytes", [10, INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1, 3_000_000])
+def test_buffers_and_files_in_order(stored: tuple[int, bytes], range_bytes: int) -> None:
+    fd, content = stored
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    parts: list[Part] = [b"head", FileRange(fd, 5, range_bytes, None), memoryview(b"mid"), bytearray(b"dle")]
+    parts += [FileRange(fd, 100, range_bytes, None), b"tail"]
+    wanted = b"head" + content[5 : 5 + range_bytes] + b"middle" + content[100 : 100 + range_bytes] + b"tail"
+    outbox = Outbox(ours)
+    done = outbox.send(parts)
+    got = b""
+    while len(got) < len(wanted):
+        got += peer.recv(1 << 16)
+        done = done or outbox.flush()
+    assert done
+    assert got == wanted
+    ours.close()
+    peer.close()
+    os.close(fd)
+
+
+def test_one_large_buffer(stored: tuple[int, bytes]) -> None:
+    fd, content = stored
+    os.close(fd)
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    outbox = Outbox(ours)
+    assert not outbox.send([content])
+    got = b""
+    while len(got) < len(content):
+        got += peer.recv(1 << 16)
+        outbox.flush()
+    assert got == content
+    ours.close()
+    peer.close()
+
+
+def test_more_buffers_than_one_call_takes() -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    outbox = Outbox(ours)
+    assert outbox.send([b"%04d" % number for number in range(1500)])
+    assert receive(peer, 6000) == b"".join(b"%04d" % number for number in range(1500))
+    ours.close()
+    peer.close()
