@@ -45,14 +45,14 @@ def write_varint(value: int) -> bytes:
 
 
 def _read(view: memoryview | bytes, at: int, bytes_max: int) -> tuple[int, int]:
-    value = 0
-    have = len(view)
-    for shift in range(0, 7 * bytes_max, 7):
-        if at >= have:
-            raise Truncated(needed=at + 1, have=have)
-        byte = view[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
+    value = shift = 0
+    try:
+        for position in range(at, at + bytes_max):
+            byte = view[position]
+            if byte < 0x80:
+                return value | byte << shift, position + 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+    except IndexError:
+        raise Truncated(needed=len(view) + 1, have=len(view)) from None
     raise ProtocolViolation(f"a variable-length integer is longer than {bytes_max} bytes")
