@@ -23,3 +23,7 @@ class Running:
     cluster_id: str
     listeners: tuple[BoundListener, ...]
     data_dirs: tuple[Path, ...]
+
+
+class StartFailed(Exception):
+    """A reason not to start that the user can mend; the message is the line that they see."""
