@@ -22,7 +22,7 @@ def topic_name_problem(name: str) -> str | None:
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in (".", ".."):
-        return "Topic name is invalid: '.' or '..' is not allowed"
+        return f"Topic name is invalid: '{name}' is not allowed"
     if len(name) > TOPIC_NAME_CHARS_MAX:
         return (
             f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "

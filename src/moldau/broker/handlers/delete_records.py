@@ -1,0 +1,55 @@
+"""DeleteRecords: moves the start of a log up; the versions differ in their encoding only."""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import Offset
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+NO_OFFSET = -1
+
+
+@api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2))
+def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+    wanted: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=name,
+                partitions=[
+                    _delete(name, index, before=Offset(offset), context=context) for index, offset in of.items()
+                ],
+            )
+            for name, of in wanted.items()
+        ]
+    )
+
+
+def _delete(topic: str, index: int, *, before: Offset, context: Context) -> DeleteRecordsPartitionResult:
+    partition = context.services.partitions.get(topic, index)
+    if partition is None:
+        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not partition.is_leader:
+        return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if partition.log.config.compact and not partition.log.config.delete:
+        # A compacted log promises the last value of every key: nobody may cut its head off.
+        return _refused(index, ErrorCode.POLICY_VIOLATION)
+    deleted = partition.delete_records(before)
+    if isinstance(deleted, ErrorCode):
+        return _refused(index, deleted)
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=deleted)
+
+
+def _refused(index: int, error: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=NO_OFFSET, error_code=error)

@@ -1,0 +1,60 @@
+"""DescribeProducers: which idempotent producers a partition remembers, as its leader sees them."""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.topic_names import topic_name_problem
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+@api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, versions=(0, 0))
+def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name, partitions=[_describe(topic.name, index, context) for index in topic.partition_indexes]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(topic: str, index: int, context: Context) -> PartitionResponse:
+    try:
+        producers = _active_producers(topic, index, context)
+    except ApiError as wrong:
+        return PartitionResponse(partition_index=index, error_code=wrong.code, error_message=wrong.message or None)
+    return PartitionResponse(partition_index=index, active_producers=producers)
+
+
+def _active_producers(topic: str, index: int, context: Context) -> list[ProducerState]:
+    problem = topic_name_problem(topic)
+    if problem is not None:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    if topic not in context.services.controller.image.topics:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition = context.services.partitions.get(topic, index)
+    if partition is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    if not partition.is_leader:
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
+    return [
+        ProducerState(
+            producer_id=producer.producer_id,
+            producer_epoch=producer.producer_epoch,
+            last_sequence=producer.last_sequence,
+            last_timestamp=producer.last_timestamp,
+            coordinator_epoch=producer.coordinator_epoch,
+            current_txn_start_offset=producer.current_txn_start_offset,
+        )
+        for producer in partition.log.active_producers()
+    ]

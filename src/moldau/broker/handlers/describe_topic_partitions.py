@@ -1,0 +1,105 @@
+"""DescribeTopicPartitions: topics in the order of their names, page by page.
+
+A page ends when it holds as many partitions as the client or the broker allows; the cursor says where the next begins.
+"""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.authorized_operations import ON_TOPIC
+from moldau.broker.context import Context
+from moldau.controller.image import ClusterImage, TopicImage
+from moldau.core.errors import ErrorCode
+from moldau.core.topic_names import is_internal, topic_name_problem
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+NO_LEADER = -1
+
+
+@api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, DescribeTopicPartitionsRequest, versions=(0, 0))
+def describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, context: Context
+) -> DescribeTopicPartitionsResponse:
+    asked = {topic.name for topic in request.topics}
+    start = request.cursor or Cursor()
+    if request.cursor is not None and (start.partition_index < 0 or (asked and start.topic_name not in asked)):
+        return _refused(request)
+    image = context.services.controller.image
+    names = sorted(name for name in asked or image.topics if name >= start.topic_name)
+    limit = min(context.services.config.int("max.request.partition.size.limit"), request.response_partition_limit)
+    return _page(image, names, start=start, partitions_max=max(limit, 1))
+
+
+def _page(
+    image: ClusterImage, names: list[str], *, start: Cursor, partitions_max: int
+) -> DescribeTopicPartitionsResponse:
+    response = DescribeTopicPartitionsResponse()
+    left = partitions_max
+    for name in names:
+        first = start.partition_index if name == start.topic_name else 0
+        if left == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=first)
+            break
+        topic = image.topics.get(name)
+        if topic is None:
+            response.topics.append(_unknown(name))
+            continue
+        described = _describe(image, topic, indexes=range(first, min(first + left, len(topic.partitions))))
+        response.topics.append(described)
+        left -= len(described.partitions)
+        if first + len(described.partitions) < len(topic.partitions):
+            response.next_cursor = Cursor(topic_name=name, partition_index=first + len(described.partitions))
+            break
+    return response
+
+
+def _describe(image: ClusterImage, topic: TopicImage, *, indexes: range) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=is_internal(topic.name),
+        partitions=[_partition(image, topic, index) for index in indexes],
+        topic_authorized_operations=ON_TOPIC,
+    )
+
+
+def _partition(image: ClusterImage, topic: TopicImage, index: int) -> DescribeTopicPartitionsResponsePartition:
+    partition = topic.partitions[index]
+    is_led = partition.leader in image.brokers
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if is_led else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+        offline_replicas=[replica for replica in partition.replicas if replica not in image.brokers],
+    )
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    is_legal = topic_name_problem(name) is None
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION,
+        name=name,
+        topic_authorized_operations=ON_TOPIC,
+    )
+
+
+def _refused(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """A cursor that points nowhere: the client made it up."""
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,42 @@
+"""OffsetForLeaderEpoch: where a leader epoch ends, so that a reader notices a log that was cut below its position.
+
+v3 names the replica that asks, v4 is the same in the flexible encoding.
+"""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.core.errors import ErrorCode
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, versions=(2, 4))
+def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_epoch_end(topic.topic, wanted, context) for wanted in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _epoch_end(topic: str, wanted: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
+    partition = context.services.partitions.get(topic, wanted.partition)
+    if partition is None:
+        return EpochEndOffset(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partition=wanted.partition)
+    error = partition.check_leader(wanted.current_leader_epoch)
+    if error is not ErrorCode.NONE:
+        return EpochEndOffset(error_code=error, partition=wanted.partition)
+    epoch, end_offset = partition.epoch_end(wanted.leader_epoch)
+    return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
