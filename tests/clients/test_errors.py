@@ -1,0 +1,60 @@
+"""What each client's producer is told when a record cannot be taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clients.conftest import NewTopic, unique_name
+from tests.clients.drivers import CLIENTS, ClientError, Drivers, Record
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+REQUEST_TIMED_OUT = 7
+MESSAGE_TOO_LARGE = 10
+INVALID_TOPIC_EXCEPTION = 17
+INVALID_RECORD = 87
+
+# How each client reports a topic that stays unknown: most wait for it to appear and then say so in their own way.
+UNKNOWN_TOPIC = {
+    "confluent": (-188, "_UNKNOWN_TOPIC"),
+    "kafka-python": (None, "KafkaTimeoutError"),
+    "aiokafka": (UNKNOWN_TOPIC_OR_PARTITION, "UnknownTopicOrPartitionError"),
+    "kafkajs": (UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION"),
+    "franz-go": (UNKNOWN_TOPIC_OR_PARTITION, "UNKNOWN_TOPIC_OR_PARTITION"),
+    "java": (REQUEST_TIMED_OUT, "TimeoutException"),
+    "java-3.9": (REQUEST_TIMED_OUT, "TimeoutException"),
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_topic_that_nobody_created(strict_drivers: Drivers, client: str) -> None:
+    with pytest.raises(ClientError) as failure:
+        strict_drivers[client].produce(unique_name(), [Record(b"v")])
+    assert (failure.value.code, failure.value.name) == UNKNOWN_TOPIC[client]
+
+
+@pytest.mark.parametrize("acks", ["1", "all"])
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_record_that_is_larger_than_its_topic_takes(
+    drivers: Drivers, new_topic: NewTopic, client: str, acks: str
+) -> None:
+    topic, driver = new_topic(configs={"max.message.bytes": "1000"}), drivers[client]
+    with pytest.raises(ClientError) as failure:
+        driver.produce(topic, [Record(b"v" * 2_000)], acks=acks)
+    assert failure.value.code == MESSAGE_TOO_LARGE
+    assert driver.produce(topic, [Record(b"v" * 200)], acks=acks) == [0]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_record_without_a_key_in_a_compacted_topic(drivers: Drivers, new_topic: NewTopic, client: str) -> None:
+    topic, driver = new_topic(configs={"cleanup.policy": "compact"}), drivers[client]
+    with pytest.raises(ClientError) as failure:
+        driver.produce(topic, [Record(b"v")])
+    assert failure.value.code == INVALID_RECORD
+    assert driver.produce(topic, [Record(b"v", key=b"k")]) == [0]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_topic_name_that_cannot_be(drivers: Drivers, client: str) -> None:
+    with pytest.raises(ClientError) as failure:
+        drivers[client].produce("white space", [Record(b"v")])
+    assert failure.value.code == INVALID_TOPIC_EXCEPTION
