@@ -1,4 +1,4 @@
-"""Style as a test: sizes, names and where code may stand. What breaks a rule today is listed, and the list only shrinks."""
+"""Style as a test: sizes, names and where code may stand. What breaks a rule is listed, and the list only shrinks."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Address:
 
 def run(
     *,
-    config: Mapping[str, object] | None = None,
+    overrides: Mapping[str, object] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -46,7 +46,7 @@ def run(
 ) -> EmbeddedBroker:
     """Start a broker and return once it answers clients; leaving the `with` block, or `stop()`, ends it.
 
-    `config` holds Kafka's keys, such as `{"num.partitions": 3}`; `properties` is a server.properties file. Without
+    `overrides` holds Kafka's keys, such as `{"num.partitions": 3}`; `properties` is a server.properties file. Without
     `data_dir` the data lies in a temporary folder and goes with the broker; a folder that is given is kept.
     """
     scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
@@ -55,7 +55,7 @@ def run(
     if properties is not None:
         command.append(os.fspath(properties))
     command += ["--host", host, "--port", str(port), "--data-dir", os.fspath(data), "--stop-with-stdin"]
-    for key, value in (config or {}).items():
+    for key, value in (overrides or {}).items():
         command += ["--override", f"{key}={as_property(value)}"]
     try:
         process, addresses = launch(command, output=scratch / "output.txt", timeout_s=timeout_s)

@@ -86,15 +86,14 @@ class Outage:
     def __init__(self, tool: str, *, servers: str) -> None:
         self.tool = tool
         self.servers = servers
-        self.is_lost = False
+        self.is_lost = True  # until somebody answers there is nothing to lose
 
     def on_error(self, error: KafkaError) -> None:
-        if error.code() != KafkaError._ALL_BROKERS_DOWN or self.is_lost:
-            return
-        self.is_lost = True
-        print(f"moldau {self.tool}: no broker answers at {self.servers}; waiting for one", file=sys.stderr, flush=True)
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and not self.is_lost:
+            self.is_lost = True
+            print(f"moldau {self.tool}: no broker answers at {self.servers}; waiting for one", file=sys.stderr)
 
-    def is_over(self) -> None:
+    def on_answer(self) -> None:
         self.is_lost = False
 
 

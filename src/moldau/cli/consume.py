@@ -127,6 +127,7 @@ def read_topic(consumer: Consumer, options: Namespace, *, show: Format, start: o
     if options.exit_at_end and not ends:
         return
     consumer.assign(assigned)
+    outage.on_answer()
     print_records(consumer, options, show=show, ends=ends, outage=outage)
 
 
@@ -169,7 +170,7 @@ def print_records(
         if options.exit_at_end and not ends:
             return
         if messages:
-            outage.is_over()
+            outage.on_answer()
         elif outage.is_lost and options.exit_at_end:
             raise CommandFailed(f"the end of {options.topic} can't be reached: every broker is gone")
 

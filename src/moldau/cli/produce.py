@@ -47,6 +47,7 @@ def main(arguments: list[str]) -> int:
     topic = topic_metadata(producer, options.topic, options)
     if options.partition is not None:
         check_partition(options.topic, options.partition, topic.partitions)
+    outage.on_answer()
     delivery = Delivery(options, outage)
     try:
         for record in read_records(sys.stdin.buffer, reader):
@@ -121,7 +122,7 @@ class Delivery:
             self.failures += 1
             self.first_failure = self.first_failure or error
             return
-        self.outage.is_over()
+        self.outage.on_answer()
         if self.prints:
             print(json.dumps({"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}))
 

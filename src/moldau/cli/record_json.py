@@ -13,6 +13,9 @@ from typing import Any
 
 TIMESTAMP_TYPES = {1: "create", 2: "append"}  # librdkafka's numbers; 0 says that a record has no timestamp
 
+# JSON leaves these as they are, and many a reader of lines would break a line there.
+LINE_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
 Headers = list[tuple[str, bytes | None]]
 
 FIELDS = {"topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"}
@@ -30,7 +33,7 @@ class OutgoingRecord:
 def record_as_json(message: Any) -> str:
     """One line for a record that was read."""
     timestamp_type, timestamp_ms = message.timestamp()
-    return json.dumps(
+    line = json.dumps(
         {
             "topic": message.topic(),
             "partition": message.partition(),
@@ -43,6 +46,7 @@ def record_as_json(message: Any) -> str:
         },
         ensure_ascii=False,
     )
+    return line.translate(LINE_BREAKS)
 
 
 def record_from_json(line: bytes) -> OutgoingRecord:
@@ -81,8 +85,15 @@ def bytes_from_json(name: str, content: object) -> bytes | None:
         case str():
             return content.encode()
         case {"base64": str(encoded), **others} if not others:
-            return b64decode(encoded, validate=True)
+            return decode_base64(name, encoded)
     raise ValueError(f'{name}: expected a string, null or {{"base64": "..."}}')
+
+
+def decode_base64(name: str, encoded: str) -> bytes:
+    try:
+        return b64decode(encoded, validate=True)
+    except ValueError as wrong:
+        raise ValueError(f"{name}: not base64: {wrong}") from None
 
 
 def headers_from_json(headers: object) -> Headers:

@@ -1,0 +1,54 @@
+"""The command itself: help, version, exit codes, and what it imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.conftest import run_tool
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("start",), ("topics",), ("topics", "list"), ("topics", "create"), ("produce",), ("consume",)],
+    ids=" ".join,
+)
+def test_help_is_there_for_everything(arguments: tuple[str, ...]) -> None:
+    finished = run_tool("", *arguments, "--help")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith("usage: moldau")
+
+
+@pytest.mark.parametrize("arguments", [("start",), ("produce",), ("consume",), ("topics",)], ids=" ".join)
+def test_help_has_examples(arguments: tuple[str, ...]) -> None:
+    assert "examples:" in run_tool("", *arguments, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("frobnicate",), ("topics",), ("topics", "paint"), ("consume",)], ids=" ".join
+)
+def test_a_wrong_command_line_is_exit_code_2(arguments: tuple[str, ...]) -> None:
+    finished = run_tool("", *arguments)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    from importlib.metadata import version
+
+    assert run_tool("", "--version").stdout == f"moldau {version('moldau')}\n"
+
+
+def test_a_broker_starts_without_the_client_library_and_the_tools() -> None:
+    listing = "import sys; import moldau.node.server, moldau.node.command; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True).stdout.split()
+    unwanted = ("confluent_kafka", "moldau.cli", "moldau.embedded", "subprocess32", "pytest", "hypothesis")
+    assert not [name for name in loaded if name.startswith(unwanted)]
+
+
+def test_importing_the_package_costs_next_to_nothing() -> None:
+    listing = "import sys; before = set(sys.modules); import moldau; print(*(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True).stdout.split()
+    assert [name for name in loaded if name.startswith("moldau")] == ["moldau"]
