@@ -1,0 +1,399 @@
+"""One partition's storage: segments in offset order, the last one written to, with what is remembered beside them.
+
+One event loop owns a log and calls it from no other thread. Only `FlushPoint.sync` may run elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from moldau.core.config.topic import TopicConfig
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import Offset, TopicId, TopicPartition
+from moldau.log import recovery, timestamps, truncation
+from moldau.log.checkpoints import write_leader_epochs, write_partition_metadata
+from moldau.log.errors import LogError
+from moldau.log.file_range import FileRange
+from moldau.log.files import TRANSACTION_INDEX
+from moldau.log.flush_point import FlushPoint, paths_to_sync
+from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
+from moldau.log.leader_epochs import EpochEnd, LeaderEpochs
+from moldau.log.markers import read_marker
+from moldau.log.producer_snapshot import write_snapshot
+from moldau.log.producer_state import Marker, Origin, Producer, ProducerStates
+from moldau.log.removal import Removals
+from moldau.log.replicated import check_replicated
+from moldau.log.segment import Segment
+from moldau.log.timestamps import TimestampedOffset
+from moldau.log.transaction_index import AbortedTransaction, aborted_between, append_aborted
+from moldau.log.validation import Validator
+from moldau.wire.batch import BatchHeader, stamp
+
+__all__ = ["EMPTY", "Appended", "FlushPoint", "PartitionLog", "TimestampedOffset"]
+
+NO_TIMESTAMP = -1
+NO_SEGMENT_BYTES = -1
+HINTS_MAX = 64  # readers at different places of the active segment that are found again without a search
+EMPTY = FileRange(-1, 0, 0, None)
+
+
+class Appended(msgspec.Struct, frozen=True, gc=False):
+    first_offset: Offset
+    last_offset: Offset
+    log_append_time_ms: int
+    log_start_offset: Offset
+    duplicate: bool = False
+
+
+class PartitionLog:
+    __slots__ = (
+        "active", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset", "partition", "path",
+        "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id", "validator",
+    )  # fmt: skip
+
+    def __init__(self, loaded: recovery.Loaded, *, partition: TopicPartition, topic_id: TopicId) -> None:
+        self.path = loaded.path
+        self.partition = partition
+        self.topic_id = topic_id
+        self.segments: list[Segment] = loaded.segments
+        self.active = loaded.segments[-1]
+        self.log_start_offset = Offset(loaded.log_start_offset)
+        self.end_offset = Offset(loaded.end_offset)
+        self.recovery_point = Offset(loaded.recovery_point)
+        self.producers: ProducerStates = loaded.producers
+        self.snapshot_offsets: list[int] = loaded.snapshot_offsets
+        self.epochs: LeaderEpochs = loaded.epochs
+        self.epochs_dirty = False
+        self.hints: dict[int, int] = {}
+        self.removals = Removals()
+        self.update_config(loaded.config)
+
+    @classmethod
+    def create(
+        cls, directory: Path | str, *, partition: TopicPartition, topic_id: TopicId, config: TopicConfig, now_ms: int
+    ) -> PartitionLog:
+        """A new log in a folder of its own. The topic's id is on the disk before any record can be."""
+        path = str(directory)
+        os.makedirs(path)
+        write_partition_metadata(path, topic_id)
+        segment = Segment.create(path, 0, index_interval_bytes=config.index_interval_bytes, now_ms=now_ms)
+        loaded = recovery.Loaded(
+            path, config, [segment], ProducerStates(str(partition)), LeaderEpochs(), snapshot_offsets=[]
+        )
+        log = cls(loaded, partition=partition, topic_id=topic_id)
+        write_leader_epochs(path, log.epochs)
+        return log
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path | str,
+        *,
+        partition: TopicPartition,
+        topic_id: TopicId,
+        config: TopicConfig,
+        clean: bool,
+        recovery_point: int,
+        log_start_offset: int,
+        now_ms: int,
+    ) -> PartitionLog:
+        """An existing log. After a clean stop nothing is scanned; else everything from the recovery point on is."""
+        loaded = recovery.load(
+            str(directory),
+            recovery.Start(str(partition), config, clean, recovery_point, log_start_offset, now_ms),
+        )
+        return cls(loaded, partition=partition, topic_id=topic_id)
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.path)
+
+    def segment_slot(self, offset: int) -> int:
+        """The place of the segment that an offset falls in."""
+        return max(0, bisect_right(self.segments, offset, key=lambda segment: segment.base_offset) - 1)
+
+    def size_bytes(self) -> int:
+        return sum([segment.size for segment in self.segments])
+
+    @property
+    def unflushed_records(self) -> int:
+        return self.end_offset - self.recovery_point
+
+    @property
+    def must_flush(self) -> bool:
+        """Whether `flush.messages` asks for an fsync now."""
+        return self.end_offset - self.recovery_point >= self.config.flush_messages
+
+    def update_config(self, config: TopicConfig) -> None:
+        self.config = config
+        self.validator = Validator(config, self.partition)
+        self.active.index_interval_bytes = config.index_interval_bytes
+        self.active.limit_age(config.segment_ms_max, config.segment_jitter_ms)
+
+    def append_as_leader(
+        self,
+        records: memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
+        verified: bool = False,
+        transaction_version: int = 0,
+    ) -> Appended:
+        """Validate one batch, give it the next offsets and write it; a retried one gets its first offsets again.
+
+        `verified` says that the coordinator knows of the transaction a transactional batch belongs to.
+        """
+        checked = self.validator.validate(records, now_ms, from_client=origin is Origin.CLIENT)
+        records, header = checked.records, checked.header
+        offset = self.end_offset
+        marker: Marker | None = None
+        if header.producer_id >= 0:
+            if header.is_control:
+                marker = read_marker(records, transaction_version)
+                assert marker is not None, "coordinators write no other control records"
+                self.producers.check_marker(header, marker, offset=offset, origin=origin)
+            else:
+                if origin is Origin.CLIENT and (known := self.producers.find_duplicate(header)) is not None:
+                    first, last = Offset(known.first_offset), Offset(known.last_offset)
+                    return Appended(first, last, known.timestamp, self.log_start_offset, True)
+                self.producers.check(header, offset=offset, origin=origin, verified=verified)
+        last_offset = Offset(offset + header.last_offset_delta)
+        stamp(records, 0, offset, leader_epoch)
+        self._write(records, last_offset, header.max_timestamp, first_offset=offset, now_ms=now_ms)
+        if leader_epoch != self.epochs.latest:
+            self.assign_epoch(leader_epoch, offset)
+        if header.producer_id >= 0:
+            self._remember(header, marker, first_offset=offset, last_offset=last_offset)
+        return Appended(offset, last_offset, checked.log_append_time_ms, self.log_start_offset)
+
+    def append_as_follower(self, records: memoryview, *, now_ms: int) -> Appended:
+        """Write a leader's batches with the offsets and epochs they have; a batch that is cut short is left out."""
+        found = check_replicated(records, self.partition, self.end_offset)
+        first_offset = Offset(found[0][1].base_offset) if found else self.end_offset
+        for batch, header in found:
+            first, last = Offset(header.base_offset), Offset(header.last_offset)
+            self._write(batch, last, header.max_timestamp, first_offset=first, now_ms=now_ms)
+            if header.leader_epoch > self.epochs.latest:
+                self.assign_epoch(header.leader_epoch, first)
+            if header.producer_id >= 0:
+                marker = read_marker(batch) if header.is_control else None
+                if marker is not None or not header.is_control:
+                    self._remember(header, marker, first_offset=first, last_offset=last)
+        return Appended(first_offset, Offset(self.end_offset - 1), NO_TIMESTAMP, self.log_start_offset)
+
+    def _write(
+        self, batch: memoryview, last_offset: Offset, max_timestamp: int, *, first_offset: Offset, now_ms: int
+    ) -> None:
+        """Write one batch, in a new segment if the active one is full; nothing has changed when that fails."""
+        segment, config, size = self.active, self.config, len(batch)
+        if size > config.segment_bytes:
+            raise LogError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"Message batch size is {size} bytes in append to partition {self.partition}, which exceeds the "
+                f"maximum configured segment size of {config.segment_bytes}.",
+            )
+        if segment.is_full(size, last_offset, max_timestamp, config=config, now_ms=now_ms):
+            segment = self.roll_at(first_offset, now_ms)
+        try:
+            segment.append(batch, size, last_offset=last_offset, max_timestamp=max_timestamp)
+        except OSError as failure:
+            message = f"{self.partition}: could not write to {segment.path}: {failure.strerror}"
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, message) from failure
+        self.end_offset = self.producers.end_offset = Offset(last_offset + 1)
+
+    def _remember(
+        self, header: BatchHeader, marker: Marker | None, *, first_offset: Offset, last_offset: Offset
+    ) -> None:
+        timestamp = header.max_timestamp
+        if marker is None:
+            self.producers.apply(header, first_offset=first_offset, last_offset=last_offset, timestamp=timestamp)
+            return
+        completed = self.producers.apply_marker(header, marker, offset=last_offset, timestamp=timestamp)
+        if completed is not None:
+            stable = self.producers.complete(completed)
+            if completed.is_aborted:
+                append_aborted(self.active.prefix + TRANSACTION_INDEX, AbortedTransaction.of(completed, stable))
+
+    def read(self, offset: Offset, *, bytes_max: int, end: Offset, one_batch: bool) -> FileRange:
+        """From the batch that holds `offset` up to `bytes_max` bytes or the batch that holds `end`.
+
+        The last batch may be cut. With `one_batch` the first one is whole, however large.
+        """
+        if not self.log_start_offset <= offset <= self.end_offset:
+            raise self._out_of_range(offset)
+        if offset >= end:
+            return EMPTY
+        slot = len(self.segments) - 1
+        if offset < self.active.base_offset:
+            slot = self.segment_slot(offset)
+        while slot < len(self.segments):
+            segment = self.segments[slot]
+            file = segment.open()
+            hint = self.hints.get(offset) if segment is self.active else None
+            first_bytes = NO_SEGMENT_BYTES
+            if hint is None:
+                place = segment.find(offset, file)
+                if place is None:  # compaction removed the rest of this segment
+                    slot += 1
+                    continue
+                hint, first_bytes = place.position, place.size
+            limit = self._limit(segment, end)
+            size = limit - hint
+            if size > bytes_max:
+                if one_batch and first_bytes == NO_SEGMENT_BYTES:
+                    first_bytes = segment.batch_bytes(file, hint)
+                size = max(bytes_max, first_bytes) if one_batch else bytes_max
+                size = min(size, limit - hint)
+            return FileRange(file.fd, hint, size, file) if size > 0 else EMPTY
+        return EMPTY
+
+    def _limit(self, segment: Segment, end: Offset) -> int:
+        """The position in a segment where the batch that holds `end` begins."""
+        if end >= self.end_offset:
+            if segment is self.active:
+                self._hint(self.end_offset, segment.size)
+            return segment.size
+        hint = self.hints.get(end) if segment is self.active else None
+        if hint is not None:
+            return hint
+        place = segment.find(end, segment.open())
+        if place is None:
+            return segment.size
+        if segment is self.active:
+            self._hint(end, place.position)
+        return place.position
+
+    def _hint(self, offset: Offset, position: int) -> None:
+        if len(self.hints) >= HINTS_MAX:
+            self.hints.clear()
+        self.hints[offset] = position
+
+    def _out_of_range(self, offset: Offset) -> LogError:
+        return LogError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"Received request for offset {offset} for partition {self.partition}, but we only have log segments from "
+            f"offset {self.log_start_offset} to {self.end_offset}.",
+        )
+
+    def roll(self, now_ms: int) -> Segment:
+        """Begin a new segment at the log's end."""
+        return self.roll_at(self.end_offset, now_ms)
+
+    def roll_at(self, first_offset: Offset, now_ms: int) -> Segment:
+        """Begin a new segment; the producers are remembered as of its start, so that it can be recovered alone."""
+        old = self.active
+        if old.base_offset == first_offset and old.size == 0:
+            return old
+        old.close()
+        segment = self.active = self.new_segment(first_offset, now_ms)
+        self.segments.append(segment)
+        self.hints.clear()
+        self.producers.end_offset = first_offset
+        self.take_snapshot()
+        return segment
+
+    def new_segment(self, base_offset: Offset, now_ms: int) -> Segment:
+        config = self.config
+        segment = Segment.create(
+            self.path, base_offset, index_interval_bytes=config.index_interval_bytes, now_ms=now_ms
+        )
+        segment.limit_age(config.segment_ms_max, config.segment_jitter_ms)
+        return segment
+
+    def take_snapshot(self) -> None:
+        """Write the producers to a file of the offset up to which they are known, unless there is one already."""
+        offset = self.producers.end_offset
+        if offset > (self.snapshot_offsets[-1] if self.snapshot_offsets else 0):
+            write_snapshot(self.path, self.producers)
+            self.snapshot_offsets.append(offset)
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note where a leader's epoch begins. The file is synced with the next flush: until then recovery sees the
+        epoch in the batches."""
+        if self.epochs.assign(epoch, start_offset):
+            write_leader_epochs(self.path, self.epochs)
+            self.epochs_dirty = True
+
+    def epoch_end(self, leader_epoch: int) -> EpochEnd:
+        return self.epochs.end_of(leader_epoch, self.end_offset)
+
+    def epoch_of(self, offset: Offset) -> int:
+        return self.epochs.epoch_of(offset)
+
+    def flush_point(self, *, rolled_only: bool = False) -> FlushPoint:
+        """What to sync to make everything safe so far, or with `rolled_only` everything but the active segment."""
+        offset = Offset(self.active.base_offset) if rolled_only else self.end_offset
+        paths = paths_to_sync(self.path, self.segments, recovery_point=self.recovery_point, rolled_only=rolled_only)
+        if self.epochs_dirty:
+            paths.append(f"{self.path}/{EPOCHS_FILE}")
+            self.epochs_dirty = False
+        return FlushPoint(offset, tuple(paths))
+
+    def flushed(self, offset: Offset) -> None:
+        """Everything below the offset is on the disk, unless it was truncated meanwhile."""
+        self.recovery_point = max(self.recovery_point, min(offset, self.end_offset))
+
+    def flush(self) -> None:
+        point = self.flush_point()
+        point.sync()
+        self.flushed(point.offset)
+
+    def close(self) -> None:
+        """Stop cleanly: everything is on the disk, and the next start needs to scan nothing."""
+        self.take_snapshot()
+        self.active.close()
+        if self.unflushed_records or self.epochs_dirty:
+            self.flush()
+
+    def rest(self) -> None:
+        """Give back what an idle log does not need: a descriptor and the index in memory."""
+        self.active.rest()
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> TimestampedOffset | None:
+        """The first record that is not earlier than a time."""
+        return timestamps.first_at_or_after(self.segments, timestamp_ms, start_offset=self.log_start_offset)
+
+    def max_timestamp(self) -> TimestampedOffset | None:
+        """The first record that has the largest timestamp of all."""
+        return timestamps.latest(self.segments)
+
+    def truncate_to(self, offset: Offset, *, now_ms: int) -> bool:
+        """Drop the batch that holds an offset and everything after it; False when there is nothing to drop."""
+        return truncation.truncate_to(self, offset, now_ms)
+
+    def restart_at(self, offset: Offset, *, now_ms: int) -> None:
+        """Empty the log and let it go on at an offset."""
+        truncation.restart_at(self, offset, now_ms)
+
+    def advance_log_start(self, offset: Offset, *, now_ms: int = 0) -> None:
+        """Begin at a later offset; segments that lie before it go. The caller keeps it below the high watermark."""
+        truncation.advance_log_start(self, offset, now_ms)
+
+    def delete_old_segments(self, now_ms: int, high_watermark: Offset) -> int:
+        """Apply retention; gives the number of segments that went."""
+        return truncation.delete_old_segments(self, now_ms, high_watermark)
+
+    def delete(self) -> str:
+        """Rename the folder so that the partition's name is free at once; gives the folder that is to be removed."""
+        return truncation.delete(self)
+
+    def active_producers(self) -> Iterator[tuple[int, Producer]]:
+        yield from self.producers.producers.items()
+
+    @property
+    def first_undecided_offset(self) -> Offset | None:
+        """Where the oldest transaction begins that is neither committed nor aborted."""
+        ongoing = self.producers.ongoing
+        return Offset(next(iter(ongoing))) if ongoing else None
+
+    def aborted_transactions(self, start: Offset, end: Offset) -> list[tuple[int, int]]:
+        """First offset and producer id of the aborted transactions with records in [start, end)."""
+        prefixes = [segment.prefix for segment in self.segments[self.segment_slot(start) :]]
+        found = aborted_between([prefix + TRANSACTION_INDEX for prefix in prefixes], start, end)
+        return [(each.first_offset, each.producer_id) for each in found]

@@ -1,0 +1,256 @@
+"""What a partition remembers of its producers, so that a retried batch is written once and a lost one is noticed.
+
+Nothing here touches a file or a clock. Transactions are kept with the producers: where each open one began, and which
+finished ones the followers may not have yet, because both hold back the last stable offset.
+"""
+
+from __future__ import annotations
+
+import logging
+from enum import Enum
+from typing import NamedTuple
+
+from moldau.core.errors import ErrorCode
+from moldau.log.errors import LogError
+from moldau.wire.batch import BatchHeader
+
+LOGGER = logging.getLogger(__name__)
+
+BATCHES_MAX = 5  # a producer has at most five requests in flight, so no older batch can be retried
+SEQUENCE_MAX = 0x7FFFFFFF
+NO_EPOCH = -1
+NO_SEQUENCE = -1
+NO_OFFSET = -1
+EPOCH_MAX = 0x7FFF
+EPOCH_BUMPING_VERSION = 2  # from this transaction version on, each transaction ends with an epoch of its own
+
+
+class Origin(Enum):
+    """Who appends: clients must be in sequence, coordinators write markers, a leader is believed."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+    REPLICATION = "replication"
+
+
+class SentBatch(NamedTuple):
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class CompletedTransaction(NamedTuple):
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
+class Marker(NamedTuple):
+    """The end of a transaction, as its control record says it."""
+
+    is_commit: bool
+    coordinator_epoch: int
+    transaction_version: int = 0
+
+
+class Producer:
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "transaction_start")
+
+    def __init__(self) -> None:
+        self.epoch = NO_EPOCH
+        self.coordinator_epoch = -1
+        self.last_timestamp = -1
+        self.transaction_start = NO_OFFSET
+        self.batches: list[SentBatch] = []
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def duplicate_of(self, header: BatchHeader) -> SentBatch | None:
+        """The remembered batch with exactly these sequences, if any."""
+        if header.producer_epoch != self.epoch:
+            return None
+        first, last = header.base_sequence, header.last_sequence
+        for batch in self.batches:
+            if batch.first_sequence == first and batch.last_sequence == last:
+                return batch
+        return None
+
+    def copy(self) -> Producer:
+        twin = Producer()
+        twin.epoch = self.epoch
+        twin.coordinator_epoch = self.coordinator_epoch
+        twin.last_timestamp = self.last_timestamp
+        twin.transaction_start = self.transaction_start
+        twin.batches = self.batches[:]
+        return twin
+
+
+def in_sequence(last_sequence: int, next_sequence: int) -> bool:
+    return next_sequence == last_sequence + 1 or (next_sequence == 0 and last_sequence == SEQUENCE_MAX)
+
+
+class ProducerStates:
+    """The producers of one partition, up to `end_offset`."""
+
+    __slots__ = ("end_offset", "name", "ongoing", "producers", "unreplicated")
+
+    def __init__(self, name: str, end_offset: int = 0) -> None:
+        self.name = name
+        self.end_offset = end_offset
+        self.producers: dict[int, Producer] = {}
+        self.ongoing: dict[int, int] = {}  # first offset to producer id; offsets grow, so the oldest comes first
+        self.unreplicated: dict[int, int] = {}  # first offset to the marker's offset
+
+    def find_duplicate(self, header: BatchHeader) -> SentBatch | None:
+        producer = self.producers.get(header.producer_id)
+        return producer.duplicate_of(header) if producer is not None else None
+
+    def check(self, header: BatchHeader, *, offset: int, origin: Origin, verified: bool) -> None:
+        """Refuse a data batch of a past epoch, out of sequence, or of a transaction that nobody opened."""
+        producer = self.producers.get(header.producer_id)
+        if header.is_transactional and not verified and (producer is None or producer.transaction_start < 0):
+            raise LogError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
+        if producer is None:
+            return  # nothing is known, perhaps because retention deleted it: any sequence may begin
+        epoch = header.producer_epoch
+        if epoch < producer.epoch:
+            self._refuse_epoch(header.producer_id, epoch, offset=offset, current=producer.epoch, origin=origin)
+        if origin is Origin.CLIENT:
+            self._check_sequence(producer, header, offset)
+        if producer.transaction_start >= 0 and not header.is_transactional:
+            raise LogError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"Expected transactional write from producer {header.producer_id} at offset {offset} in partition "
+                f"{self.name}",
+            )
+
+    def _refuse_epoch(self, producer_id: int, epoch: int, *, offset: int, current: int, origin: Origin) -> None:
+        message = (
+            f"Epoch of producer {producer_id} at offset {offset} in {self.name} is {epoch}, which is smaller than the "
+            f"last seen epoch {current}"
+        )
+        if origin is not Origin.REPLICATION:
+            raise LogError(ErrorCode.INVALID_PRODUCER_EPOCH, message)
+        LOGGER.warning("%s", message)
+
+    def _check_sequence(self, producer: Producer, header: BatchHeader, offset: int) -> None:
+        first = header.base_sequence
+        where = f"producer {header.producer_id} at offset {offset} in partition {self.name}: "
+        if header.producer_epoch != producer.epoch:
+            if first != 0 and producer.epoch != NO_EPOCH:
+                raise LogError(
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"Invalid sequence number for new epoch of {where}{header.producer_epoch} (request epoch), {first} "
+                    f"(seq. number), {producer.epoch} (current producer epoch)",
+                )
+        elif not in_sequence(producer.last_sequence, first):
+            raise LogError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for {where}{first} (incoming seq. number), {producer.last_sequence} "
+                f"(current end sequence number)",
+            )
+
+    def apply(self, header: BatchHeader, *, first_offset: int, last_offset: int, timestamp: int) -> None:
+        """Remember a data batch that is in the log."""
+        producer = self.producers.get(header.producer_id)
+        if producer is None:
+            producer = self.producers[header.producer_id] = Producer()
+        if producer.epoch != header.producer_epoch:
+            producer.epoch = header.producer_epoch
+            producer.batches.clear()
+        batches = producer.batches
+        if len(batches) == BATCHES_MAX:
+            del batches[0]
+        batches.append(SentBatch(header.base_sequence, header.last_sequence, first_offset, last_offset, timestamp))
+        producer.last_timestamp = timestamp
+        if header.is_transactional and producer.transaction_start < 0:
+            producer.transaction_start = first_offset
+            self.ongoing[first_offset] = header.producer_id
+
+    def check_marker(self, header: BatchHeader, marker: Marker, *, offset: int, origin: Origin) -> None:
+        """Refuse the marker of a coordinator or a producer that has been replaced."""
+        producer = self.producers.get(header.producer_id)
+        if producer is None:
+            return
+        epoch = header.producer_epoch
+        bumps = marker.transaction_version >= EPOCH_BUMPING_VERSION
+        retried = bumps and epoch == producer.epoch and (producer.transaction_start < 0 or epoch == EPOCH_MAX)
+        if not retried and (epoch <= producer.epoch if bumps else epoch < producer.epoch):
+            self._refuse_epoch(header.producer_id, epoch, offset=offset, current=producer.epoch, origin=origin)
+        if producer.coordinator_epoch > marker.coordinator_epoch and origin is not Origin.REPLICATION:
+            raise LogError(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"Invalid coordinator epoch for producerId {header.producer_id} at offset {offset} in partition "
+                f"{self.name}: {marker.coordinator_epoch} (zombie), {producer.coordinator_epoch} (current)",
+            )
+
+    def apply_marker(
+        self, header: BatchHeader, marker: Marker, *, offset: int, timestamp: int
+    ) -> CompletedTransaction | None:
+        """End a transaction; None when the producer wrote nothing here in it."""
+        producer = self.producers.get(header.producer_id)
+        if producer is None:
+            producer = self.producers[header.producer_id] = Producer()
+        first_offset = producer.transaction_start
+        if producer.epoch != header.producer_epoch:
+            producer.epoch = header.producer_epoch
+            producer.batches.clear()
+        producer.coordinator_epoch = marker.coordinator_epoch
+        producer.last_timestamp = timestamp
+        producer.transaction_start = NO_OFFSET
+        if first_offset < 0:
+            return None
+        return CompletedTransaction(header.producer_id, first_offset, offset, not marker.is_commit)
+
+    def complete(self, transaction: CompletedTransaction) -> int:
+        """Move a transaction from ongoing to finished, and tell the last stable offset that its marker left."""
+        self.ongoing.pop(transaction.first_offset, None)
+        self.unreplicated[transaction.first_offset] = transaction.last_offset
+        return next(iter(self.ongoing), transaction.last_offset + 1)
+
+    def replicated_to(self, high_watermark: int) -> None:
+        """Finished transactions whose markers are below the high watermark hold nothing back any longer."""
+        if self.unreplicated:
+            self.unreplicated = {first: last for first, last in self.unreplicated.items() if last >= high_watermark}
+
+    def first_unstable_offset(self) -> int | None:
+        """The first offset of the oldest transaction that readers of committed records must wait for."""
+        return min([*self.ongoing, *self.unreplicated], default=None)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Forget producers that have been silent for long; one with an open transaction stays."""
+        expired = [
+            producer_id
+            for producer_id, producer in self.producers.items()
+            if producer.transaction_start < 0 and now_ms - producer.last_timestamp >= expiration_ms
+        ]
+        for producer_id in expired:
+            del self.producers[producer_id]
+        return len(expired)
+
+    def clear(self, end_offset: int) -> None:
+        self.producers.clear()
+        self.ongoing.clear()
+        self.unreplicated.clear()
+        self.end_offset = end_offset
+
+    def copies(self, producer_ids: set[int]) -> dict[int, Producer | None]:
+        """The producers as they are, to be put back when an append of several batches fails half-way."""
+        kept = {producer_id: self.producers.get(producer_id) for producer_id in producer_ids}
+        return {producer_id: producer and producer.copy() for producer_id, producer in kept.items()}
+
+    def put_back(self, copies: dict[int, Producer | None]) -> None:
+        for producer_id, producer in copies.items():
+            self.ongoing = {first: owner for first, owner in self.ongoing.items() if owner != producer_id}
+            if producer is None:
+                self.producers.pop(producer_id, None)
+            else:
+                self.producers[producer_id] = producer
+                if producer.transaction_start >= 0:
+                    self.ongoing[producer.transaction_start] = producer_id
+        self.ongoing = dict(sorted(self.ongoing.items()))

@@ -1,0 +1,65 @@
+"""Files on their way out: renamed at once, deleted after `file.delete.delay.ms`, so that a reader is not cut off."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable
+
+from moldau.core.ids import TopicPartition
+from moldau.log.files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT, offset_name, remove_if_there
+from moldau.log.segment import Segment
+
+DELETED_FOLDER = "-delete"
+FOLDER_NAME_CHARS_MAX = 255
+
+
+class Removals:
+    """Paths and the time from which each may be deleted."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self) -> None:
+        self.pending: list[tuple[int, str]] = []
+
+    def add(self, path: str, due_ms: int) -> None:
+        """Rename a file out of the way; one that is gone already needs no removal."""
+        renamed = path if path.endswith(DELETED) else path + DELETED
+        try:
+            if renamed != path:
+                os.replace(path, renamed)
+        except FileNotFoundError:
+            return
+        self.pending.append((due_ms, renamed))
+
+    def add_segments(self, directory: str, segments: Iterable[Segment], due_ms: int) -> None:
+        """A segment goes with its indexes and with the producer snapshot taken at its start."""
+        for segment in segments:
+            segment.forget()
+            for suffix in SEGMENT_SUFFIXES:
+                self.add(segment.prefix + suffix, due_ms)
+            self.add(f"{directory}/{offset_name(segment.base_offset)}{SNAPSHOT}", due_ms)
+
+    def due(self, now_ms: int) -> list[str]:
+        """Paths whose time has come; they are the caller's to delete."""
+        if not self.pending:
+            return []
+        due = [path for at_ms, path in self.pending if at_ms <= now_ms]
+        self.pending = [(at_ms, path) for at_ms, path in self.pending if at_ms > now_ms]
+        return due
+
+
+def remove(paths: Iterable[str]) -> None:
+    """Delete files and folders; may run in any thread."""
+    for path in paths:
+        if os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            remove_if_there(path)
+
+
+def deleted_folder_name(partition: TopicPartition) -> str:
+    """Kafka's name for a folder that is to be deleted; the topic's name gives way when it gets too long."""
+    suffix = f"-{partition.partition}.{uuid.uuid4().hex}{DELETED_FOLDER}"
+    return partition.topic[: FOLDER_NAME_CHARS_MAX - len(suffix)] + suffix

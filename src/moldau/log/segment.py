@@ -1,0 +1,330 @@
+"""One segment: a file of batches and its indexes, named after the first offset it may hold.
+
+A segment rests or is awake. At rest it costs a few hundred bytes: no descriptor, no index in memory. The first append
+wakes it. Only the active segment is ever awake; the others are opened for each read and closed when the read is done.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+from zlib import crc32
+
+from moldau.core.config.topic import TopicConfig
+from moldau.core.errors import ErrorCode
+from moldau.log.errors import LogError
+from moldau.log.files import LOG, OFFSET_INDEX, SEGMENT_SUFFIXES, TIME_INDEX, OpenFile, offset_name, size_of
+from moldau.log.offset_index import ENTRY as OFFSET_ENTRY
+from moldau.log.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
+from moldau.log.time_index import ENTRY as TIME_ENTRY
+from moldau.log.time_index import NO_TIMESTAMP, Timed, TimeIndex
+
+LOGGER = logging.getLogger(__name__)
+
+OVERHEAD_BYTES = 12  # base offset and length, which the length itself does not count
+BODY_BYTES_MIN = 49  # the rest of a header, without any record
+WINDOW_BYTES = 8192  # index entries are 4 KB apart, so one read usually holds every header between two of them
+AGE_MS_MAX = 0x7FFFFFFFFFFFFFFF
+UNKNOWN_TIMESTAMP = -2  # not read from the file yet; -1 is a segment without timestamps
+
+_HOP = struct.Struct(">qi11xi")  # base offset, length, last offset delta
+_HOP_TIMED = struct.Struct(">qi11xi8xq")  # and the largest timestamp
+_unpack_hop = _HOP.unpack_from
+
+
+class Place(NamedTuple):
+    """Where a batch is, and which offsets it spans."""
+
+    position: int
+    size: int
+    base_offset: int
+    last_offset: int
+
+
+class StaleIndex(Exception):
+    """The index points to a batch that is not there."""
+
+
+def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_offset: int = -1) -> Place | None:
+    """Hop from header to header to the first batch that ends at or after an offset."""
+    window = b""
+    at = 0
+    while position < end:
+        if at + _HOP.size > len(window):
+            window = os.pread(fd, WINDOW_BYTES, position)
+            at = 0
+            if len(window) < _HOP.size:
+                return None
+        base_offset, body_bytes, delta = _unpack_hop(window, at)
+        if indexed_offset >= 0 and base_offset + delta != indexed_offset:
+            raise StaleIndex
+        indexed_offset = -1
+        if body_bytes < BODY_BYTES_MIN:
+            raise LogError(ErrorCode.CORRUPT_MESSAGE, f"Found record size {body_bytes} at byte {position}")
+        if base_offset + delta >= offset:
+            return Place(position, body_bytes + OVERHEAD_BYTES, base_offset, base_offset + delta)
+        position += body_bytes + OVERHEAD_BYTES
+        at += body_bytes + OVERHEAD_BYTES
+    return None
+
+
+class Segment:
+    __slots__ = (
+        "age_ms_max", "awake", "base_offset", "created_ms", "file", "first_timestamp", "index_interval_bytes",
+        "max_timestamp", "max_timestamp_offset", "offset_index", "prefix", "size", "time_index", "unindexed_bytes",
+    )  # fmt: skip
+
+    def __init__(
+        self, directory: str, base_offset: int, *, size: int, index_interval_bytes: int, created_ms: int
+    ) -> None:
+        self.prefix = prefix = f"{directory}/{offset_name(base_offset)}"
+        self.base_offset = base_offset
+        self.size = size
+        self.index_interval_bytes = index_interval_bytes
+        self.created_ms = created_ms
+        self.age_ms_max = AGE_MS_MAX
+        self.offset_index = OffsetIndex(prefix + OFFSET_INDEX, base_offset)
+        self.time_index = TimeIndex(prefix + TIME_INDEX, base_offset)
+        self.file: OpenFile | None = None
+        self.awake = False
+        self.unindexed_bytes = 0
+        self.first_timestamp = UNKNOWN_TIMESTAMP
+        self.max_timestamp = UNKNOWN_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+
+    @classmethod
+    def create(cls, directory: str, base_offset: int, *, index_interval_bytes: int, now_ms: int) -> Segment:
+        """A new, empty segment; what a crash may have left under its names goes."""
+        segment = cls(directory, base_offset, size=0, index_interval_bytes=index_interval_bytes, created_ms=now_ms)
+        for suffix in SEGMENT_SUFFIXES:
+            if suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
+                os.close(os.open(segment.prefix + suffix, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
+            elif os.path.exists(segment.prefix + suffix):
+                os.unlink(segment.prefix + suffix)
+        return segment
+
+    @property
+    def path(self) -> str:
+        return self.prefix + LOG
+
+    def open(self) -> OpenFile:
+        """The file for reading; only an awake segment keeps it."""
+        if self.file is not None:
+            return self.file
+        return OpenFile(self.path, os.O_RDONLY)
+
+    def wake(self) -> OpenFile:
+        """Get ready to be appended to."""
+        self.file = OpenFile(self.path, os.O_RDWR)
+        self.offset_index.load()
+        self.time_index.load()
+        self.awake = True
+        self.load_max_timestamp()
+        return self.file
+
+    def rest(self) -> None:
+        """Give back descriptor and memory; the next append wakes the segment again."""
+        if self.awake:
+            self.offset_index.unload()
+            self.time_index.unload()
+            self.awake = False
+            self.file = None
+
+    def close(self) -> None:
+        """Rest with a last time index entry, so that the largest timestamp is found without reading the log."""
+        if self.awake:
+            if self.max_timestamp > NO_TIMESTAMP:
+                self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self.rest()
+
+    def load_max_timestamp(self) -> Timed:
+        """The largest timestamp so far and the last offset of the first batch that has it."""
+        if self.max_timestamp == UNKNOWN_TIMESTAMP:
+            self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
+        return Timed(self.max_timestamp, self.max_timestamp_offset)
+
+    def append(self, data: memoryview | bytes, size: int, *, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch. When the write fails the segment is as it was before."""
+        file = self.file or self.wake()
+        position = self.size
+        try:
+            count = os.pwrite(file.fd, data, position)
+            while count != size:
+                count += os.pwrite(file.fd, memoryview(data)[count:], position + count)
+        except OSError:
+            os.ftruncate(file.fd, position)
+            raise
+        self.note(last_offset, max_timestamp, position=position, size=size)
+
+    def note(self, last_offset: int, max_timestamp: int, *, position: int, size: int) -> None:
+        """Account for a batch that is in the file."""
+        self.size = position + size
+        if position == 0:
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self.unindexed_bytes > self.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self.unindexed_bytes = size
+        else:
+            self.unindexed_bytes += size
+
+    def find(self, offset: int, file: OpenFile) -> Place | None:
+        """The batch that holds an offset, or else the next one of this segment."""
+        entry = self.offset_index.lookup(offset)
+        try:
+            return first_reaching(
+                file.fd, offset, position=entry.position, end=self.size, indexed_offset=entry.last_offset
+            )
+        except StaleIndex:
+            LOGGER.warning("%s: offset index is wrong at byte %d; rebuilding it", self.path, entry.position)
+            self.reindex()
+            return first_reaching(file.fd, offset, position=self.offset_index.lookup(offset).position, end=self.size)
+
+    def next_offset(self) -> int:
+        """The offset after the last batch, found from the last index entry."""
+        if self.size == 0:
+            return self.base_offset
+        entry = self.offset_index.last()
+        file = self.open()
+        next_offset = self.base_offset
+        for position, batch in self.hops(file, entry.position if entry.position < self.size else 0):
+            if position == entry.position and entry.last_offset not in (-1, batch[0] + batch[2]):
+                LOGGER.warning("%s: offset index is wrong at byte %d; rebuilding it", self.path, position)
+                self.reindex()
+                return self.next_offset()
+            next_offset = batch[0] + batch[2] + 1
+        return next_offset
+
+    def hops(self, file: OpenFile, position: int = 0) -> Iterator[tuple[int, tuple[int, int, int, int]]]:
+        """Positions of the batches from one on, each with base offset, length, last offset delta, largest timestamp."""
+        window = b""
+        at = 0
+        end = self.size
+        while position < end:
+            if at + _HOP_TIMED.size > len(window):
+                window = os.pread(file.fd, WINDOW_BYTES, position)
+                at = 0
+                if len(window) < _HOP_TIMED.size:
+                    return
+            batch = _HOP_TIMED.unpack_from(window, at)
+            if batch[1] < BODY_BYTES_MIN or position + batch[1] + OVERHEAD_BYTES > end:
+                return
+            yield position, batch
+            position += batch[1] + OVERHEAD_BYTES
+            at += batch[1] + OVERHEAD_BYTES
+
+    def reindex(self) -> None:
+        """Rebuild both indexes from the headers, without checking any batch."""
+        was_awake = self.awake
+        size = self.size
+        batches = self.hops(self.open())
+        self.reset_indexes()
+        for position, (base_offset, body_bytes, delta, timestamp) in batches:
+            self.note(base_offset + delta, timestamp, position=position, size=body_bytes + OVERHEAD_BYTES)
+        self.size = size
+        if was_awake:
+            self.offset_index.save()
+            self.time_index.save()
+        else:
+            if self.max_timestamp > NO_TIMESTAMP:
+                self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self.offset_index.unload()
+            self.time_index.unload()
+
+    def reset_indexes(self) -> None:
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.unindexed_bytes = 0
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+
+    def forget(self) -> None:
+        """Give everything back and save nothing, because the files go."""
+        self.file = None
+        self.awake = False
+        self.offset_index.offsets = self.offset_index.positions = None
+        self.time_index.offsets = self.time_index.timestamps = None
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop the batch that holds an offset and everything after it; gives the segment's new end."""
+        file = self.file or self.wake()
+        place = self.find(offset, file)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        if place is not None:
+            os.ftruncate(file.fd, place.position)
+            self.size = place.position
+        self.unindexed_bytes = 0
+        self.first_timestamp = UNKNOWN_TIMESTAMP
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
+        start = self.offset_index.lookup(self.max_timestamp_offset).position
+        for _, (base_offset, _, delta, timestamp) in self.hops(file, start):
+            if timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = timestamp, base_offset + delta
+        return offset if place is None else min(offset, place.base_offset)
+
+    def load_first_timestamp(self) -> int:
+        """The largest timestamp of the first batch, from which the segment's age is counted."""
+        if self.first_timestamp == UNKNOWN_TIMESTAMP and self.size > 0:
+            header = os.pread(self.open().fd, _HOP_TIMED.size, 0)
+            self.first_timestamp = _HOP_TIMED.unpack(header)[3] if len(header) == _HOP_TIMED.size else NO_TIMESTAMP
+        return self.first_timestamp
+
+    def is_full(self, size: int, last_offset: int, max_timestamp: int, *, config: TopicConfig, now_ms: int) -> bool:
+        """Whether a batch belongs in a new segment, by size, age, index or the reach of relative offsets."""
+        if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
+            return True
+        if self.size == 0:
+            return False
+        if self.size > config.segment_bytes - size:
+            return True
+        first = self.first_timestamp
+        if first == UNKNOWN_TIMESTAMP:
+            first = self.load_first_timestamp()
+        age_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
+        return age_ms > self.age_ms_max or self.indexes_full(config.segment_index_bytes)
+
+    def limit_age(self, age_ms_max: int, jitter_ms_max: int) -> None:
+        """Segments of many partitions created together should not all roll together; the name is random enough."""
+        jitter_ms = min(jitter_ms_max, age_ms_max)
+        self.age_ms_max = age_ms_max - (crc32(self.prefix.encode()) % jitter_ms if jitter_ms > 0 else 0)
+
+    def batch_bytes(self, file: OpenFile, position: int) -> int:
+        """The size of the batch at a position."""
+        return int.from_bytes(os.pread(file.fd, 4, position + 8), "big") + OVERHEAD_BYTES
+
+    def indexes_full(self, index_bytes_max: int) -> bool:
+        """The time index keeps one entry free for the one that closes it."""
+        return (
+            len(self.offset_index) >= index_bytes_max // OFFSET_ENTRY.size
+            or len(self.time_index) >= index_bytes_max // TIME_ENTRY.size - 1
+        )
+
+    def modified_ms(self) -> int:
+        try:
+            return os.stat(self.path).st_mtime_ns // 1_000_000
+        except FileNotFoundError:
+            return self.created_ms
+
+    def largest_timestamp(self) -> int:
+        """What retention counts from: the largest timestamp, or the time of the last write when there is none."""
+        timestamp = self.load_max_timestamp().timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms()
+
+    def index_fault(self) -> str | None:
+        """What is wrong with an index file, or None."""
+        if fault := self.offset_index.fault(self.size):
+            return f"{self.offset_index.path} {fault}"
+        if fault := self.time_index.fault():
+            return f"{self.time_index.path} {fault}"
+        return None
+
+    @classmethod
+    def existing(cls, directory: str, base_offset: int, *, index_interval_bytes: int, now_ms: int) -> Segment:
+        size = size_of(f"{directory}/{offset_name(base_offset)}{LOG}")
+        return cls(directory, base_offset, size=size, index_interval_bytes=index_interval_bytes, created_ms=now_ms)
