@@ -1,8 +1,8 @@
 """Which segments a log no longer has to keep: a decision about sizes, times and offsets that touches no file.
 
-Segments go from the oldest on, and only below the high watermark, so that the log never starts beyond it. The newest, active
-segment may be among them when all its records have expired: the caller rolls to a new one first, so that what is deleted
-never is the active segment. An empty active segment stays.
+Segments go from the oldest on, and only below the high watermark, so that the log never starts beyond it. The newest,
+active segment may be among them when all its records have expired: the caller rolls to a new one first, so that what is
+deleted never is the active segment. An empty active segment stays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Expired(NamedTuple):
     beyond_time: int = 0
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return self.before_log_start + self.beyond_size + self.beyond_time
 
 
