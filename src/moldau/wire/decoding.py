@@ -218,6 +218,8 @@ class _DecoderWriter:
 
 def skip_tags(view: memoryview, at: int) -> int:
     """The position after a section of tagged fields, none of which is known."""
+    if at < len(view) and view[at] == 0:
+        return at + 1
     count, at = read_uvarint(view, at)
     if count > TAGGED_FIELDS_MAX:
         raise _refuse("tags", count)

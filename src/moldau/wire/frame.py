@@ -58,7 +58,7 @@ def read_request_header(
     # The client id keeps its old form in version 2 too: that way a broker can read the name of whoever speaks a
     # version that it doesn't know.
     if api_version >= flexible_from.get(api_key, api_version + 1):
-        at = at + 1 if view[at : at + 1] == b"\0" else skip_tags(view, at)
+        at = skip_tags(view, at)
     return RequestHeader(api_key, api_version, correlation_id, client_id), at
 
 
