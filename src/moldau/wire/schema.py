@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from typing import Annotated, Any, ClassVar, Protocol, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -138,6 +139,7 @@ class Field:
         return not self.is_array and isinstance(self.type, Kind) and self.type.is_fixed
 
 
+@cache
 def fields_of(cls: type[Struct]) -> tuple[Field, ...]:
     """The fields of a message class in the order of the wire, which is the order of their declaration."""
     hints = get_type_hints(cls, include_extras=True)
