@@ -1,0 +1,164 @@
+"""`moldau start` as a user runs it: what it prints, how it stops, and what it says when it can't start."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from moldau.core.config.broker import BrokerConfig
+from moldau.node.command import banner, configuration, parse
+from moldau.node.running import BoundListener, Running
+
+WAIT_S_MAX = 30.0
+
+
+def start_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "moldau", "start", *arguments]
+
+
+@contextmanager
+def started(*arguments: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A broker's process and its port, once it has printed where it listens."""
+    process = subprocess.Popen(
+        start_command("--port", "0", *arguments), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert process.stdout is not None
+    try:
+        printed = ""
+        while not (found := re.search(r"listening +\S+:(\d+)\n", printed)):
+            ready, _, _ = select.select([process.stdout], [], [], WAIT_S_MAX)
+            line = process.stdout.readline() if ready else ""
+            assert line, f"it ended without listening: {printed}"
+            printed += line
+        yield process, int(found[1])
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def run_to_its_end(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        start_command(*arguments), cwd=cwd, capture_output=True, text=True, timeout=WAIT_S_MAX, check=False
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with started(cwd=tmp_path) as (process, port):
+        assert (tmp_path / "moldau-data" / "meta.properties").exists()
+        with socket.create_connection(("127.0.0.1", port)):
+            process.send_signal(number)
+            assert process.wait(WAIT_S_MAX) == 0
+        assert process.stdout is not None
+        assert "Traceback" not in process.stdout.read()
+    assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
+
+
+def test_it_answers_in_well_under_a_second(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with started(cwd=tmp_path):
+        took_s = time.monotonic() - begun
+    assert took_s < 2, "three times what a busy machine needs"
+
+
+def test_a_data_folder_has_one_broker(tmp_path: Path) -> None:
+    with started("--data-dir", "shared", cwd=tmp_path):
+        second = run_to_its_end("--port", "0", "--data-dir", "shared", cwd=tmp_path)
+    assert second.returncode == 1
+    assert "shared" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_a_port_has_one_broker(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        refused = run_to_its_end("--port", port, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert port in refused.stderr
+    assert "--port" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--override", "num.partitions=many"), ("num.partitions", "many")),
+        (("--override", "log.retention.ms=0"), ("log.retention.ms",)),
+        (("--override", "listeners=nonsense"), ("listeners", "nonsense")),
+        (("--override", "nothing"), ("--override", "key=value")),
+        (("missing.properties",), ("missing.properties",)),
+        (("--port", "70000"), ("--port", "70000")),
+        (("--data-dir", "server.properties"), ("server.properties",)),
+    ],
+    ids=str,
+)
+def test_a_wrong_configuration_is_named(tmp_path: Path, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    (tmp_path / "server.properties").write_text("")
+    refused = run_to_its_end(*arguments, cwd=tmp_path)
+    assert refused.returncode in (1, 2)
+    assert refused.stdout == ""
+    assert "Traceback" not in refused.stderr
+    assert all(word in refused.stderr for word in words), refused.stderr
+
+
+def test_the_one_who_started_it_may_wait_and_end_it_through_pipes(tmp_path: Path) -> None:
+    ready, told = os.pipe()
+    command = start_command("--port", "0", "--ready-fd", str(told), "--stop-with-stdin")
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(told,)
+    ) as process:
+        os.close(told)
+        with os.fdopen(ready) as answer:
+            assert '"listeners"' in answer.readline()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(WAIT_S_MAX) == 0
+
+
+def configured(*arguments: str) -> BrokerConfig:
+    return configuration(parse([*arguments]))
+
+
+def test_alone_it_listens_on_loopback_and_keeps_data_here() -> None:
+    config = configured()
+    assert [str(listener) for listener in config.listeners] == ["PLAINTEXT://127.0.0.1:9092"]
+    assert config.log_dirs == ("./moldau-data",)
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=2\nlog.segment.bytes=2000000\nlog.dir=/from/file\nlisteners=PLAINTEXT://:1234\n")
+    monkeypatch.setenv("MOLDAU_NUM_PARTITIONS", "3")
+    monkeypatch.setenv("MOLDAU_LOG_SEGMENT_BYTES", "3000000")
+    config = configured(str(file), "--override", "num.partitions=4")
+    assert config.int("num.partitions") == 4
+    assert config.int("log.segment.bytes") == 3_000_000
+    assert config.log_dirs == ("/from/file",)
+    assert [listener.port for listener in config.listeners] == [1234]
+    assert [listener.port for listener in configured(str(file), "--port", "5678").listeners] == [5678]
+    assert configured(str(file), "--data-dir", "here").log_dirs == ("here",)
+
+
+def test_the_banner_says_what_listens_and_where_the_data_is(tmp_path: Path) -> None:
+    listeners = (BoundListener("PLAINTEXT", "127.0.0.1", 9092), BoundListener("INSIDE", "::1", 9093))
+    running = Running(broker_id=1, cluster_id="c", listeners=listeners, data_dirs=(tmp_path,))
+    lines = [line.split(maxsplit=1) for line in banner(running).splitlines()[1:]]
+    assert lines == [
+        ["listening", "PLAINTEXT://127.0.0.1:9092"],
+        ["listening", "INSIDE://[::1]:9093"],
+        ["data", str(tmp_path)],
+    ]

@@ -1,0 +1,64 @@
+"""The fixtures as another project has them: pytest in a process of its own, on a test file of that project."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+RUN_S_MAX = 120.0
+
+A_PROJECT = """
+import pytest
+
+@pytest.fixture(scope="session")
+def moldau_options():
+    return {"overrides": {"num.partitions": 3}}
+"""
+
+ITS_TESTS = """
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+def test_the_shared_broker(moldau_broker, moldau_bootstrap_servers, moldau_topic):
+    assert moldau_broker.bootstrap_servers == moldau_bootstrap_servers
+    producer = Producer({"bootstrap.servers": moldau_bootstrap_servers})
+    producer.produce(moldau_topic, b"hello")
+    assert producer.flush(30) == 0
+    metadata = AdminClient({"bootstrap.servers": moldau_bootstrap_servers}).list_topics(timeout=30)
+    assert len(metadata.topics[moldau_topic].partitions) == 3
+
+def test_a_broker_of_its_own(moldau_broker, moldau_run):
+    assert moldau_run(overrides={"num.partitions": 1}).port != moldau_broker.port
+"""
+
+UNRELATED = """
+import sys
+
+def test_nothing_of_the_broker_is_loaded():
+    loaded = {name for name in sys.modules if name.startswith(("moldau", "confluent_kafka"))}
+    assert loaded == {"moldau", "moldau.pytest_plugin"}
+"""
+
+
+def run_pytest(project: Path) -> str:
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", str(project)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=RUN_S_MAX,
+        check=False,
+    )
+    return finished.stdout + finished.stderr
+
+
+def test_a_project_gets_a_broker_by_naming_a_fixture(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(A_PROJECT)
+    (tmp_path / "test_project.py").write_text(ITS_TESTS)
+    assert "2 passed" in run_pytest(tmp_path)
+
+
+def test_a_project_that_uses_none_of_it_pays_nothing(tmp_path: Path) -> None:
+    (tmp_path / "test_unrelated.py").write_text(UNRELATED)
+    assert "1 passed" in run_pytest(tmp_path)
