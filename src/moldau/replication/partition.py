@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset
 from moldau.log.file_range import FileRange
+from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
 
 NO_EPOCH = -1
@@ -85,6 +86,12 @@ class Partition:
 
     def read(self, offset: Offset, *, bytes_max: int, end: Offset, one_batch: bool) -> FileRange:
         return self.log.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
+
+    def epoch_end(self, leader_epoch: int) -> EpochEnd:
+        """Where an epoch ends in this log; the one that we lead in is still open, even if it has no record yet."""
+        if leader_epoch == self.leadership.leader_epoch:
+            return EpochEnd(leader_epoch, self.log.end_offset)
+        return self.log.epoch_end(leader_epoch)
 
     def delete_records(self, before: Offset) -> Offset | ErrorCode:
         """Move the log's start; -1 stands for the high watermark. Gives the new low watermark."""

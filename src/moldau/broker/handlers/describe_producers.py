@@ -49,12 +49,12 @@ def _active_producers(topic: str, index: int, context: Context) -> list[Producer
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
     return [
         ProducerState(
-            producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch,
+            producer_id=producer_id,
+            producer_epoch=producer.epoch,
             last_sequence=producer.last_sequence,
             last_timestamp=producer.last_timestamp,
             coordinator_epoch=producer.coordinator_epoch,
-            current_txn_start_offset=producer.current_txn_start_offset,
+            current_txn_start_offset=producer.transaction_start,
         )
-        for producer in partition.log.active_producers()
+        for producer_id, producer in partition.log.active_producers()
     ]
