@@ -88,8 +88,8 @@ def configuration(options: Namespace) -> BrokerConfig:
         chosen["listeners"] = plaintext(options.host or DEFAULT_HOST, port)
     if options.data_dir is not None:
         chosen["log.dirs"] = options.data_dir
-    # The default is for log.dir, so that a file's log.dir replaces it as its log.dirs does.
-    defaults = {"listeners": plaintext(DEFAULT_HOST, DEFAULT_PORT), "log.dir": DEFAULT_DATA_DIR}
+    # Kafka would listen on every interface; a broker without authentication stays at home until it is told otherwise.
+    defaults = {"listeners": plaintext(DEFAULT_HOST, DEFAULT_PORT)}
     overrides = {**chosen, **parse_overrides(options.override)}
     return load_config(options.properties, os.environ, overrides, defaults=defaults)
 
