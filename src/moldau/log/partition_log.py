@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -52,8 +52,9 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
 
 class PartitionLog:
     __slots__ = (
-        "active", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset", "partition", "path",
-        "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id", "validator",
+        "active", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset", "on_failure",
+        "partition", "path", "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id",
+        "validator",
     )  # fmt: skip
 
     def __init__(self, loaded: recovery.Loaded, *, partition: TopicPartition, topic_id: TopicId) -> None:
@@ -71,6 +72,7 @@ class PartitionLog:
         self.epochs_dirty = False
         self.hints: dict[int, int] = {}
         self.removals = Removals()
+        self.on_failure: Callable[[OSError], None] | None = None
         self.update_config(loaded.config)
 
     @classmethod
@@ -82,9 +84,7 @@ class PartitionLog:
         os.makedirs(path)
         write_partition_metadata(path, topic_id)
         segment = Segment.create(path, 0, index_interval_bytes=config.index_interval_bytes, now_ms=now_ms)
-        loaded = recovery.Loaded(
-            path, config, [segment], ProducerStates(str(partition)), LeaderEpochs(), snapshot_offsets=[]
-        )
+        loaded = recovery.Loaded(path, config, [segment], ProducerStates(str(partition)), LeaderEpochs())
         log = cls(loaded, partition=partition, topic_id=topic_id)
         write_leader_epochs(path, log.epochs)
         return log
@@ -103,10 +103,8 @@ class PartitionLog:
         now_ms: int,
     ) -> PartitionLog:
         """An existing log. After a clean stop nothing is scanned; else everything from the recovery point on is."""
-        loaded = recovery.load(
-            str(directory),
-            recovery.Start(str(partition), config, clean, recovery_point, log_start_offset, now_ms),
-        )
+        start = recovery.Start(str(partition), config, clean, recovery_point, log_start_offset, now_ms)
+        loaded = recovery.load(str(directory), start)
         return cls(loaded, partition=partition, topic_id=topic_id)
 
     @property
@@ -203,6 +201,8 @@ class PartitionLog:
         try:
             segment.append(batch, size, last_offset=last_offset, max_timestamp=max_timestamp)
         except OSError as failure:
+            if self.on_failure is not None:
+                self.on_failure(failure)
             message = f"{self.partition}: could not write to {segment.path}: {failure.strerror}"
             raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, message) from failure
         self.end_offset = self.producers.end_offset = Offset(last_offset + 1)

@@ -19,6 +19,7 @@ from moldau.log.files import (
     SWAP,
     TIME_INDEX,
     TRANSACTION_INDEX,
+    OpenFile,
     offset_name,
     remove_if_there,
 )
@@ -83,7 +84,19 @@ def load(path: str, start: Start) -> Loaded:
         path, loaded.segments, loaded.producers, loaded.snapshot_offsets,
         log_start_offset=loaded.log_start_offset, end_offset=loaded.end_offset,
     )  # fmt: skip
+    _tidy_snapshots(loaded)
+    if not start.clean and loaded.end_offset > 0:
+        _snapshot_at(loaded, loaded.end_offset)
     return loaded
+
+
+def _tidy_snapshots(loaded: Loaded) -> None:
+    """Keep the snapshots at the start of segments, and one at the end."""
+    bases = {segment.base_offset for segment in loaded.segments}
+    for offset in loaded.snapshot_offsets[:]:
+        if offset not in bases and offset != loaded.end_offset:
+            remove_if_there(f"{loaded.path}/{offset_name(offset)}{SNAPSHOT}")
+            loaded.snapshot_offsets.remove(offset)
 
 
 def _finish_interrupted(path: str, names: list[str]) -> list[str]:
@@ -119,8 +132,6 @@ def _finish_swap(path: str, swapped: list[str], names: list[str]) -> None:
 
 
 def _end_of_file(path: str, segment: Segment) -> int:
-    from moldau.log.files import OpenFile
-
     end = segment.base_offset
     for _, (base_offset, _, delta, _) in segment.hops(OpenFile(path, os.O_RDONLY)):
         end = base_offset + delta + 1

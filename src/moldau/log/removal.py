@@ -12,6 +12,7 @@ from moldau.log.files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT, offset_name, r
 from moldau.log.segment import Segment
 
 DELETED_FOLDER = "-delete"
+STRAY_FOLDER = "-stray"
 FOLDER_NAME_CHARS_MAX = 255
 
 
@@ -60,6 +61,16 @@ def remove(paths: Iterable[str]) -> None:
 
 
 def deleted_folder_name(partition: TopicPartition) -> str:
-    """Kafka's name for a folder that is to be deleted; the topic's name gives way when it gets too long."""
-    suffix = f"-{partition.partition}.{uuid.uuid4().hex}{DELETED_FOLDER}"
+    """Kafka's name for a folder that is to be deleted."""
+    return _unique_name(partition, DELETED_FOLDER)
+
+
+def stray_folder_name(partition: TopicPartition) -> str:
+    """Kafka's name for a folder that no topic owns."""
+    return _unique_name(partition, STRAY_FOLDER)
+
+
+def _unique_name(partition: TopicPartition, kind: str) -> str:
+    """The topic's name gives way when the whole gets too long."""
+    suffix = f"-{partition.partition}.{uuid.uuid4().hex}{kind}"
     return partition.topic[: FOLDER_NAME_CHARS_MAX - len(suffix)] + suffix

@@ -1,0 +1,280 @@
+"""The data folders of a broker: whose they are, which partitions are in them, and where new ones go."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from moldau.core.config.topic import TopicConfig
+from moldau.core.ids import TopicId, TopicPartition
+from moldau.log.checkpoints import (
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARKS,
+    LOG_START_OFFSETS,
+    RECOVERY_POINTS,
+    CorruptCheckpoint,
+    read_clean_shutdown,
+    read_offsets,
+    read_partition_metadata,
+    write_clean_shutdown,
+    write_offsets,
+    write_partition_metadata,
+)
+from moldau.log.directory_lock import DirectoryLock
+from moldau.log.files import remove_if_there, sync_path
+from moldau.log.meta_properties import MetaProperties, UnusableDirectory, claim
+from moldau.log.partition_log import PartitionLog
+from moldau.log.removal import DELETED_FOLDER, remove, stray_folder_name
+
+LOGGER = logging.getLogger(__name__)
+
+CLOSING_THREADS = 8  # they wait for fsync, which disks do several of at a time
+_FOLDER = re.compile(r"(.+)-(\d+)")
+_NOT_PARTITIONS = (DELETED_FOLDER, "-stray", "-future")
+
+
+class Checkpoints(NamedTuple):
+    """Offsets as they were at one moment, for each file in each folder; writing them may be left to a thread."""
+
+    files: tuple[tuple[str, str, Mapping[TopicPartition, int]], ...]
+
+    def write(self) -> None:
+        for directory, name, offsets in self.files:
+            write_offsets(directory, name, offsets)
+
+
+class DataDirectory:
+    """One data folder and what its checkpoints said when it was opened."""
+
+    __slots__ = ("clean", "failure", "folders", "high_watermarks", "lock", "meta", "path", "recovery_points", "starts")
+
+    def __init__(self, path: str, lock: DirectoryLock, meta: MetaProperties) -> None:
+        self.path = path
+        self.lock = lock
+        self.meta = meta
+        self.failure: str | None = None
+        self.clean = read_clean_shutdown(path)
+        self.folders: set[TopicPartition] = set()
+        self.recovery_points = _offsets(path, RECOVERY_POINTS)
+        self.starts = _offsets(path, LOG_START_OFFSETS)
+        self.high_watermarks = _offsets(path, HIGH_WATERMARKS)
+
+
+def _offsets(path: str, name: str) -> dict[TopicPartition, int]:
+    """What a checkpoint says; without it a start scans more than it had to, but loses nothing."""
+    try:
+        return read_offsets(path, name)
+    except CorruptCheckpoint as wrong:
+        LOGGER.warning("%s; going on without it", wrong)
+        return {}
+
+
+class LogDirectories:
+    """All data folders of one broker, locked. One event loop owns it, as it owns the logs."""
+
+    def __init__(self, directories: list[DataDirectory]) -> None:
+        self._directories = {each.path: each for each in directories}
+        self._logs: dict[TopicPartition, PartitionLog] = {}
+        self._doomed: list[str] = []
+        for each in directories:
+            self._look_around(each)
+
+    @classmethod
+    def open(cls, paths: Iterable[Path | str], *, node_id: int, cluster_id: str | None = None) -> LogDirectories:
+        """Lock the folders, making those that are not there; `UnusableDirectory` when one belongs to somebody else."""
+        names = list(dict.fromkeys(os.path.abspath(path) for path in paths))
+        locks: dict[str, DirectoryLock] = {}
+        try:
+            for name in names:
+                os.makedirs(name, exist_ok=True)
+                locks[name] = DirectoryLock(name)
+            metas = claim(names, node_id=node_id, cluster_id=cluster_id)
+            return cls([DataDirectory(name, locks[name], metas[name]) for name in names])
+        except OSError as failure:
+            _release(locks.values())
+            raise UnusableDirectory(f"data folder {failure.filename}: {failure.strerror}") from failure
+        except BaseException:
+            _release(locks.values())
+            raise
+
+    def _look_around(self, directory: DataDirectory) -> None:
+        """Note which partitions are here. From now on only a clean stop makes the next start skip recovery."""
+        if directory.clean:
+            remove_if_there(f"{directory.path}/{CLEAN_SHUTDOWN}")
+            sync_path(directory.path)
+        for entry in os.scandir(directory.path):
+            if not entry.is_dir():
+                continue
+            if entry.name.endswith(DELETED_FOLDER):
+                self._doomed.append(entry.path)
+            elif (match := _FOLDER.fullmatch(entry.name)) and not entry.name.endswith(_NOT_PARTITIONS):
+                directory.folders.add(TopicPartition(match[1], int(match[2])))
+            else:
+                LOGGER.warning("%s is no partition's folder; leaving it alone", entry.path)
+
+    @property
+    def cluster_id(self) -> str:
+        return next(iter(self._directories.values())).meta.cluster_id
+
+    @property
+    def paths(self) -> list[Path]:
+        return [Path(path) for path in self._directories]
+
+    @property
+    def failures(self) -> dict[Path, str]:
+        """Folders whose last write failed, with the reason."""
+        return {Path(path): each.failure for path, each in self._directories.items() if each.failure is not None}
+
+    def directory_id(self, path: Path | str) -> str:
+        return self._directories[str(path)].meta.directory_id
+
+    def high_watermark(self, partition: TopicPartition) -> int:
+        """What was known to be committed before the last stop; 0 when nothing is."""
+        return max((each.high_watermarks.get(partition, 0) for each in self._directories.values()), default=0)
+
+    def fail(self, path: Path | str, failure: OSError) -> None:
+        """A write to a folder failed: say so once, and put no new partition there."""
+        directory = self._directories[str(path)]
+        if directory.failure is None:
+            LOGGER.error("data folder %s: %s", path, failure)
+        directory.failure = failure.strerror or str(failure)
+
+    def place(self) -> str:
+        """The folder with the fewest partitions, which the next one goes to."""
+        sound = [each for each in self._directories.values() if each.failure is None]
+        if not sound:
+            raise UnusableDirectory("no data folder is left that can be written to")
+        return min(sound, key=lambda each: len(each.folders)).path
+
+    def log_for(
+        self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
+    ) -> PartitionLog:
+        """The partition's log, opened or created. A folder of an older topic of that name makes room."""
+        known = self._logs.get(partition)
+        if known is not None:
+            return known
+        home = next((each for each in self._directories.values() if partition in each.folders), None)
+        if home is not None and not self._is_of(home, partition, topic_id):
+            home = None
+        log = (
+            self._open(home, partition, topic_id=topic_id, config=config, now_ms=now_ms)
+            if home is not None
+            else self._create(partition, topic_id=topic_id, config=config, now_ms=now_ms)
+        )
+        log.on_failure = partial(self.fail, os.path.dirname(log.path))
+        self._logs[partition] = log
+        return log
+
+    def _is_of(self, home: DataDirectory, partition: TopicPartition, topic_id: TopicId) -> bool:
+        path = f"{home.path}/{partition}"
+        found = read_partition_metadata(path)
+        if found is None:
+            write_partition_metadata(path, topic_id)
+        if found is None or found == topic_id:
+            return True
+        aside = f"{home.path}/{stray_folder_name(partition)}"
+        LOGGER.warning("%s belongs to another topic of that name; keeping it as %s", path, aside)
+        os.rename(path, aside)
+        home.folders.discard(partition)
+        return False
+
+    def _open(
+        self, home: DataDirectory, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
+    ) -> PartitionLog:
+        return PartitionLog.open(
+            f"{home.path}/{partition}",
+            partition=partition,
+            topic_id=topic_id,
+            config=config,
+            clean=home.clean,
+            recovery_point=home.recovery_points.get(partition, 0),
+            log_start_offset=home.starts.get(partition, 0),
+            now_ms=now_ms,
+        )
+
+    def _create(
+        self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
+    ) -> PartitionLog:
+        home = self._directories[self.place()]
+        log = PartitionLog.create(
+            f"{home.path}/{partition}", partition=partition, topic_id=topic_id, config=config, now_ms=now_ms
+        )
+        home.folders.add(partition)
+        return log
+
+    def delete(self, log: PartitionLog) -> None:
+        """Free the partition's name at once and its disk soon."""
+        self._logs.pop(log.partition, None)
+        self._directories[os.path.dirname(log.path)].folders.discard(log.partition)
+        self._doomed.append(log.delete())
+
+    def warn_unclaimed(self) -> list[TopicPartition]:
+        """Partitions that have a folder here but that nobody asked for, once everything known has been asked for."""
+        strays = sorted(
+            (partition, each.path)
+            for each in self._directories.values()
+            for partition in each.folders
+            if partition not in self._logs
+        )
+        for partition, path in strays:
+            LOGGER.warning("%s/%s belongs to no topic of this cluster; leaving it alone", path, partition)
+        return [partition for partition, _ in strays]
+
+    def removals_due(self, now_ms: int) -> Callable[[], None] | None:
+        """What deletes the files whose time has come, to be called in any thread; None when there are none."""
+        paths, self._doomed = self._doomed, []
+        for log in self._logs.values():
+            if log.removals.pending:
+                paths += log.removals.due(now_ms)
+        return partial(remove, paths) if paths else None
+
+    def checkpoints(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> Checkpoints:
+        """Recovery points and log starts of all folders, and the high watermarks if they are given."""
+        files: list[tuple[str, str, Mapping[TopicPartition, int]]] = []
+        for path in self._directories:
+            logs = [log for log in self._logs.values() if os.path.dirname(log.path) == path]
+            points = {log.partition: int(log.recovery_point) for log in logs}
+            starts = {
+                log.partition: int(log.log_start_offset)
+                for log in logs
+                if log.log_start_offset > log.segments[0].base_offset
+            }
+            files += [(path, RECOVERY_POINTS, points), (path, LOG_START_OFFSETS, starts)]
+            if high_watermarks is not None:
+                known = {log.partition: high_watermarks.get(log.partition, 0) for log in logs}
+                files.append((path, HIGH_WATERMARKS, known))
+        return Checkpoints(tuple(files))
+
+    def close(self, *, broker_epoch: int = -1, high_watermarks: Mapping[TopicPartition, int] | None = None) -> None:
+        """Stop cleanly. A folder with a log that could not be closed is recovered at the next start."""
+        if high_watermarks is None:
+            high_watermarks = {partition: int(log.end_offset) for partition, log in self._logs.items()}
+        unclean: set[str] = set()
+        with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="moldau-close") as pool:
+            for log, failure in pool.map(_close, self._logs.values()):
+                if failure is not None:
+                    LOGGER.error("%s: could not be closed: %s", log.partition, failure)
+                    unclean.add(os.path.dirname(log.path))
+        self.checkpoints(high_watermarks).write()
+        for path in self._directories.keys() - unclean:
+            write_clean_shutdown(path, broker_epoch)
+        _release(each.lock for each in self._directories.values())
+
+
+def _close(log: PartitionLog) -> tuple[PartitionLog, OSError | None]:
+    try:
+        log.close()
+    except OSError as failure:
+        return log, failure
+    return log, None
+
+
+def _release(locks: Iterable[DirectoryLock]) -> None:
+    for lock in locks:
+        lock.release()
