@@ -21,9 +21,11 @@ from moldau.wire.batch import (
     DELETE_HORIZON,
     LOG_APPEND_TIME,
     NO_TIMESTAMP,
+    TIMESTAMP_MAX,
     TRANSACTIONAL,
     BatchHeader,
     CorruptBatch,
+    InvalidRecord,
     encode_header,
     payload,
     verify_crc,
@@ -151,6 +153,8 @@ def _rewrite(header: BatchHeader, body: Buffer, kept: list[Span], horizon_ms: in
     newest = header.max_timestamp
     if not header.is_log_append_time:
         newest = max(header.base_timestamp + span.timestamp_delta for span in kept)
+        if newest > TIMESTAMP_MAX:
+            raise InvalidRecord(f"Timestamp {newest} is beyond 64 bits")
     attributes = header.attributes if horizon_ms is None else header.attributes | DELETE_HORIZON
     replaced = msgspec.structs.replace(
         header,

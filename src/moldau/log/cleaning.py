@@ -7,8 +7,8 @@
         swap(log, group, cleaned, now_ms)    on the loop: .cleaned -> .swap, the old ones -> .deleted, .swap -> in place
 
 A crash leaves .cleaned files, which are worth nothing, or .swap files, which are complete: opening a log removes the
-former and finishes with the latter. Any fault ends a round, and leaves the log as it was. Between batches the thread offers the
-interpreter to the event loop (`sleep(0)`), whose latency counts for more.
+former and finishes with the latter. Any fault ends a round, and leaves the log as it was. Between batches the thread
+offers the interpreter to the event loop (`sleep(0)`), whose latency counts for more.
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from moldau.wire.batch import (
     MAGIC_AT,
     NO_TIMESTAMP,
     OVERHEAD_BYTES,
+    TIMESTAMP_MAX,
     BatchHeader,
     Codec,
     CorruptBatch,
@@ -238,6 +239,8 @@ class Validator:
                 in_order = False
         if faults:
             raise _refusal(faults)
+        if newest > TIMESTAMP_MAX:
+            raise InvalidRecord(f"Timestamp {newest} is beyond 64 bits")
         return in_order, newest
 
     def _fault(self, header: BatchHeader, span: Span, timestamp: int, now_ms: int) -> tuple[ErrorCode, str] | None:

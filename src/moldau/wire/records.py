@@ -11,12 +11,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.wire.varint import read_varint, read_varlong, write_varint
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Header: TypeAlias = tuple[bytes, Buffer | None]
-
-_STRUCTURE = "Found invalid record structure"
 
 
 class InvalidRecord(ApiError):
@@ -53,39 +52,6 @@ class Record(msgspec.Struct):
     headers: tuple[Header, ...] = ()
 
 
-def read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
-    """A zigzag 32-bit integer and where it ends; bits beyond the 32nd are dropped, as Java's arithmetic does."""
-    raw, at = _read_unsigned(buffer, at, bytes_max=5)
-    raw &= 0xFFFFFFFF
-    return (raw >> 1) ^ -(raw & 1), at
-
-
-def read_varlong(buffer: Buffer, at: int) -> tuple[int, int]:
-    raw, at = _read_unsigned(buffer, at, bytes_max=10)
-    raw &= 0xFFFFFFFFFFFFFFFF
-    return (raw >> 1) ^ -(raw & 1), at
-
-
-def _read_unsigned(buffer: Buffer, at: int, *, bytes_max: int) -> tuple[int, int]:
-    raw = shift = 0
-    for end in range(at + 1, at + 1 + bytes_max):
-        byte = buffer[end - 1]
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw, end
-        shift += 7
-    raise InvalidRecord(_STRUCTURE)
-
-
-def write_varint(out: bytearray, value: int) -> None:
-    """Append a zigzag integer of up to 64 bits."""
-    raw = (value << 1) ^ (value >> 63)
-    while raw > 0x7F:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-
-
 def spans(payload: Buffer, count: int) -> Iterator[Span]:
     """Exactly `count` records that fill the payload; `InvalidRecord` comes out as soon as that turns out untrue."""
     at = 0
@@ -120,8 +86,8 @@ def _read_span(payload: Buffer, start: int) -> Span:
         header_count, headers_at = (size_of[byte], at + 1) if byte < 0x80 else read_varint(payload, at)
         end = body + size
         at = _skip_headers(payload, headers_at, count=header_count) if header_count else headers_at
-    except IndexError:
-        raise InvalidRecord(_STRUCTURE) from None
+    except (IndexError, ProtocolViolation):
+        raise InvalidRecord("Found invalid record structure") from None
     if at != end or end > len(payload):
         raise InvalidRecord(
             f"Invalid record size: expected to read {size} bytes in record payload, but instead read {at - body}"
@@ -165,15 +131,15 @@ def read_headers(payload: Buffer, span: Span) -> tuple[Header, ...]:
 def encode_record(out: bytearray, record: Record, *, base_offset: int, base_timestamp: int) -> None:
     """Append one record as it stands in a batch's payload."""
     body = bytearray(1)  # the record's attributes, which no version of Kafka uses
-    write_varint(body, record.timestamp - base_timestamp)
-    write_varint(body, record.offset - base_offset)
+    body += write_varint(record.timestamp - base_timestamp)
+    body += write_varint(record.offset - base_offset)
     _write_bytes(body, record.key)
     _write_bytes(body, record.value)
-    write_varint(body, len(record.headers))
+    body += write_varint(len(record.headers))
     for name, value in record.headers:
         _write_bytes(body, name)
         _write_bytes(body, value)
-    write_varint(out, len(body))
+    out += write_varint(len(body))
     out += body
 
 
@@ -187,9 +153,9 @@ def encode_records(records: Iterable[Record], *, base_offset: int, base_timestam
 def move_record(out: bytearray, payload: Buffer, span: Span, *, offset_delta: int, timestamp_delta: int) -> None:
     """Append a record with other deltas; key, value and headers are copied as they stand."""
     body = bytearray(payload[span.body : span.body + 1])
-    write_varint(body, timestamp_delta)
-    write_varint(body, offset_delta)
-    write_varint(out, len(body) + span.end - span.offset_end)
+    body += write_varint(timestamp_delta)
+    body += write_varint(offset_delta)
+    out += write_varint(len(body) + span.end - span.offset_end)
     out += body
     out += payload[span.offset_end : span.end]
 
@@ -198,7 +164,7 @@ def _write_bytes(out: bytearray, data: Buffer | None) -> None:
     if data is None:
         out.append(1)  # zigzag of -1
         return
-    write_varint(out, len(data))
+    out += write_varint(len(data))
     out += data
 
 

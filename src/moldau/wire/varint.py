@@ -11,18 +11,18 @@ VARLONG_BYTES_MAX = 10  # 64 bits
 ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 
 
-def read_uvarint(view: memoryview | bytes, at: int) -> tuple[int, int]:
+def read_uvarint(view: memoryview | bytes | bytearray, at: int) -> tuple[int, int]:
     """An unsigned 32-bit value and the position after it."""
     return _read(view, at, UVARINT_BYTES_MAX)
 
 
-def read_varint(view: memoryview | bytes, at: int) -> tuple[int, int]:
+def read_varint(view: memoryview | bytes | bytearray, at: int) -> tuple[int, int]:
     """A signed 32-bit value in zigzag order, as record batches use it, and the position after it."""
     raw, at = _read(view, at, UVARINT_BYTES_MAX)
     return (raw >> 1) ^ -(raw & 1), at
 
 
-def read_varlong(view: memoryview | bytes, at: int) -> tuple[int, int]:
+def read_varlong(view: memoryview | bytes | bytearray, at: int) -> tuple[int, int]:
     """A signed 64-bit value in zigzag order, and the position after it."""
     raw, at = _read(view, at, VARLONG_BYTES_MAX)
     return (raw >> 1) ^ -(raw & 1), at
@@ -44,7 +44,7 @@ def write_varint(value: int) -> bytes:
     return write_uvarint(value << 1 if value >= 0 else ~(value << 1))
 
 
-def _read(view: memoryview | bytes, at: int, bytes_max: int) -> tuple[int, int]:
+def _read(view: memoryview | bytes | bytearray, at: int, bytes_max: int) -> tuple[int, int]:
     value = shift = 0
     try:
         for position in range(at, at + bytes_max):
