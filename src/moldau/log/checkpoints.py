@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from moldau.core.ids import TopicId, TopicPartition, format_uuid, parse_uuid
-from moldau.log.files import read_whole, replace
+from moldau.log.files import read_whole, replace, write_at
 from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from moldau.log.leader_epochs import EpochStart, LeaderEpochs
 
@@ -66,9 +66,14 @@ def read_leader_epochs(directory: str) -> LeaderEpochs:
         raise CorruptCheckpoint(path, str(wrong)) from None
 
 
-def write_leader_epochs(directory: str, epochs: LeaderEpochs, *, sync: bool = False) -> None:
-    lines = [f"{entry.epoch} {entry.start_offset}" for entry in epochs.entries]
-    replace(f"{directory}/{EPOCHS_FILE}", _encode(lines), sync=sync)
+def write_leader_epochs(directory: str, epochs: LeaderEpochs) -> None:
+    """Not synced: until the next flush the batches that recovery reads tell the epochs, too."""
+    path = f"{directory}/{EPOCHS_FILE}"
+    data = _encode([f"{entry.epoch} {entry.start_offset}" for entry in epochs.entries])
+    if len(epochs.entries) == 1:  # as at every partition's first append, where the second file would be noticed
+        write_at(path, data, 0)
+    else:
+        replace(path, data, sync=False)
 
 
 def read_partition_metadata(directory: str) -> TopicId | None:
@@ -86,9 +91,10 @@ def read_partition_metadata(directory: str) -> TopicId | None:
         raise CorruptCheckpoint(path, f"malformed: {wrong}") from None
 
 
-def write_partition_metadata(directory: str, topic_id: TopicId, *, sync: bool = False) -> None:
+def write_partition_metadata(directory: str, topic_id: TopicId) -> None:
+    """Written into a folder that is new; half of it reads as nothing, and the folder is taken for the asker's."""
     text = f"version: {VERSION}\ntopic_id: {format_uuid(topic_id)}"
-    replace(f"{directory}/{PARTITION_METADATA}", text.encode(), sync=sync)
+    write_at(f"{directory}/{PARTITION_METADATA}", text.encode(), 0)
 
 
 def read_clean_shutdown(directory: str) -> bool:

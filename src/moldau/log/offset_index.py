@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from moldau.log.files import last_at_or_below, last_entry, read_whole, size_of, write_at
 
+WRITE_ALL = -1  # in place of the number of entries that the file has
 ENTRY = struct.Struct(">ii")
 RELATIVE_OFFSET_MAX = 0x7FFFFFFF
 
@@ -86,20 +87,21 @@ class OffsetIndex:
         keep = bisect_left(self.offsets, offset - self.base_offset)
         del self.offsets[keep:]
         del self.positions[keep:]
-        self.written = min(self.written, keep)
-        self.save(cut=True)
+        self.written = WRITE_ALL
+        self.save()
 
     def reset(self) -> None:
+        """Begin anew in memory; the file is replaced when it is saved the next time."""
         self.offsets, self.positions = array("i"), array("i")
-        self.written = 0
-        self.save(cut=True)
+        self.written = WRITE_ALL
 
-    def save(self, *, cut: bool = False) -> None:
-        """Write what the file lacks; `cut` also when there is nothing to write but the file may be too long."""
-        if self.offsets is None or self.positions is None or (self.written == len(self.offsets) and not cut):
+    def save(self) -> None:
+        """Write what the file lacks, or all of it when it holds what it should not."""
+        if self.offsets is None or self.positions is None or self.written == len(self.offsets):
             return
-        fresh = zip(self.offsets[self.written :], self.positions[self.written :], strict=True)
-        write_at(self.path, b"".join([ENTRY.pack(*entry) for entry in fresh]), self.written * ENTRY.size)
+        first = max(0, self.written)
+        fresh = zip(self.offsets[first:], self.positions[first:], strict=True)
+        write_at(self.path, b"".join([ENTRY.pack(*entry) for entry in fresh]), first * ENTRY.size)
         self.written = len(self.offsets)
 
     def fault(self, log_bytes: int) -> str | None:

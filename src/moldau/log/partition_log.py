@@ -85,9 +85,7 @@ class PartitionLog:
         write_partition_metadata(path, topic_id)
         segment = Segment.create(path, 0, index_interval_bytes=config.index_interval_bytes, now_ms=now_ms)
         loaded = recovery.Loaded(path, config, [segment], ProducerStates(str(partition)), LeaderEpochs())
-        log = cls(loaded, partition=partition, topic_id=topic_id)
-        write_leader_epochs(path, log.epochs)
-        return log
+        return cls(loaded, partition=partition, topic_id=topic_id)
 
     @classmethod
     def open(

@@ -168,6 +168,7 @@ def _check_indexes(segments: list[Segment]) -> None:
 def _recover(loaded: Loaded, start: Start) -> None:
     """Check every batch from the recovery point's segment on. The first that is wrong ends the log."""
     segments = loaded.segments
+    before = loaded.epochs.entries[:]
     first = max((slot for slot, each in enumerate(segments) if each.base_offset <= start.recovery_point), default=0)
     _check_indexes(segments[:first])
     for segment in segments[:first]:
@@ -190,7 +191,8 @@ def _recover(loaded: Loaded, start: Start) -> None:
             break
         if slot + 1 < len(segments):
             _snapshot_at(loaded, segments[slot + 1].base_offset)
-    write_leader_epochs(loaded.path, loaded.epochs)
+    if loaded.epochs.entries != before:
+        write_leader_epochs(loaded.path, loaded.epochs)
 
 
 def _snapshot_at(loaded: Loaded, offset: int) -> None:

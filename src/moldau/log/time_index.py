@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from moldau.log.files import last_at_or_below, last_entry, read_whole, size_of, write_at
 
+WRITE_ALL = -1  # in place of the number of entries that the file has
 ENTRY = struct.Struct(">qi")
 NO_TIMESTAMP = -1
 
@@ -82,20 +83,21 @@ class TimeIndex:
         keep = bisect_left(self.offsets, offset - self.base_offset)
         del self.timestamps[keep:]
         del self.offsets[keep:]
-        self.written = min(self.written, keep)
-        self.save(cut=True)
+        self.written = WRITE_ALL
+        self.save()
 
     def reset(self) -> None:
+        """Begin anew in memory; the file is replaced when it is saved the next time."""
         self.timestamps, self.offsets = array("q"), array("i")
-        self.written = 0
-        self.save(cut=True)
+        self.written = WRITE_ALL
 
-    def save(self, *, cut: bool = False) -> None:
-        """Write what the file lacks; `cut` also when there is nothing to write but the file may be too long."""
-        if self.timestamps is None or self.offsets is None or (self.written == len(self.offsets) and not cut):
+    def save(self) -> None:
+        """Write what the file lacks, or all of it when it holds what it should not."""
+        if self.timestamps is None or self.offsets is None or self.written == len(self.offsets):
             return
-        fresh = zip(self.timestamps[self.written :], self.offsets[self.written :], strict=True)
-        write_at(self.path, b"".join([ENTRY.pack(*entry) for entry in fresh]), self.written * ENTRY.size)
+        first = max(0, self.written)
+        fresh = zip(self.timestamps[first:], self.offsets[first:], strict=True)
+        write_at(self.path, b"".join([ENTRY.pack(*entry) for entry in fresh]), first * ENTRY.size)
         self.written = len(self.offsets)
 
     def fault(self) -> str | None:
