@@ -29,7 +29,10 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
     for partition in context.services.partitions.all():
         if wanted is None or (partition.topic, partition.index) in wanted:
             found[partition.log.directory.parent].append(partition)
-    return DescribeLogDirsResponse(results=[_describe(path, partitions) for path, partitions in found.items()])
+    failed = context.services.directories.failures
+    return DescribeLogDirsResponse(
+        results=[_failed(path) if path in failed else _describe(path, partitions) for path, partitions in found.items()]
+    )
 
 
 def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
@@ -43,7 +46,7 @@ def _describe(path: Path, partitions: list[Partition]) -> DescribeLogDirsResult:
     try:
         disk = shutil.disk_usage(path)
     except OSError:
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
+        return _failed(path)
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition in sorted(partitions, key=lambda each: (each.topic, each.index)):
         by_topic.setdefault(partition.topic, []).append(_size(partition))
@@ -53,6 +56,10 @@ def _describe(path: Path, partitions: list[Partition]) -> DescribeLogDirsResult:
         total_bytes=disk.total,
         usable_bytes=disk.free,
     )
+
+
+def _failed(path: Path) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
 
 
 def _size(partition: Partition) -> DescribeLogDirsPartition:
