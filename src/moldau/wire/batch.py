@@ -133,10 +133,15 @@ def read_header(view: Buffer, at: int = 0) -> BatchHeader:
 def check_magic(view: Buffer, at: int) -> None:
     """Say clearly that a message set of an old version is one, since it may well be shorter than a header."""
     if at + MAGIC_AT < len(view) and view[at + MAGIC_AT] != MAGIC:
-        magic = view[at + MAGIC_AT]
-        if magic < MAGIC:
-            raise InvalidRecord(f"Message format version {magic} is not supported; only version {MAGIC} is")
-        raise CorruptBatch(f"Invalid magic found in record: {magic}")
+        check_magic_known(view, at)
+        raise InvalidRecord(f"Message format version {view[at + MAGIC_AT]} is not supported; only version {MAGIC} is")
+
+
+def check_magic_known(view: Buffer, at: int) -> None:
+    """Refuse a version that there never was."""
+    magic = view[at + MAGIC_AT]
+    if magic > MAGIC:
+        raise CorruptBatch(f"Invalid magic found in record: {magic - 256 if magic > 127 else magic}")
 
 
 def verify_crc(view: memoryview, at: int, header: BatchHeader) -> bool:
