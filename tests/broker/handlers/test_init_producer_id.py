@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from moldau.core.errors import ErrorCode
@@ -7,9 +9,9 @@ from moldau.wire.messages import InitProducerIdRequest, InitProducerIdResponse
 from tests.broker.handlers.wire import Wire
 
 
-def init(wire: Wire, version: int = 4, **fields: object) -> InitProducerIdResponse:
-    request = InitProducerIdRequest(**{"transactional_id": None, "transaction_timeout_ms": 60_000, **fields})  # type: ignore[arg-type]
-    return wire.ask(request, version, InitProducerIdResponse)
+def init(wire: Wire, version: int = 4, **fields: Any) -> InitProducerIdResponse:
+    fields = {"transactional_id": None, "transaction_timeout_ms": 60_000, **fields}
+    return wire.ask(InitProducerIdRequest(**fields), version, InitProducerIdResponse)
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -27,7 +29,7 @@ def test_a_producer_that_brings_an_id_gets_another(wire: Wire) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"producer_id": 1}, {"producer_epoch": 1}, {"transactional_id": ""}])
-def test_half_a_request_is_a_mistake(wire: Wire, fields: dict[str, object]) -> None:
+def test_half_a_request_is_a_mistake(wire: Wire, fields: dict[str, Any]) -> None:
     refused = init(wire, **fields)
     assert (refused.error_code, refused.producer_id, refused.producer_epoch) == (ErrorCode.INVALID_REQUEST, -1, -1)
 
