@@ -200,4 +200,4 @@ def _without(names: set[str], listeners: tuple[Listener, ...]) -> tuple[Listener
 def _check_retention(config: BrokerConfig) -> None:
     for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if config.value(name) == 0:
-            raise ConfigError(name, 0, "must be unlimited (-1) or, equal or greater than 1")
+            raise ConfigError(name, 0, "must be unlimited (-1) or, greater than or equal to 1")

@@ -82,9 +82,9 @@ def _topic_entry(definition: ConfigDef, value: ConfigValue, overridden: bool, la
 
 
 def describe_broker_config(config: BrokerConfig) -> list[ConfigEntry]:
-    """Every key of one broker, also those of its file that mean nothing here."""
+    """Every key of one broker, also those that were set and mean nothing here."""
     known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in BROKER_CONFIGS]
-    unknown = [name for name in config.layers.static if name not in BROKER_CONFIGS]
+    unknown = [name for name in config.layers.effective() if name not in BROKER_CONFIGS]
     return known + [_broker_entry(name, None, config.layers, config.layers) for name in unknown]
 
 

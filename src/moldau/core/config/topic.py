@@ -219,10 +219,8 @@ def resolve_topic_config(topic_overrides: Mapping[str, str], broker_values: Mapp
 def validate_topic_overrides(overrides: Mapping[str, str], broker_values: Mapping[str, str]) -> None:
     """ConfigError or ConfigConflict when these overrides can't be set on a topic."""
     for name, text in overrides.items():
-        definition = TOPIC_CONFIGS.get(name)
-        if definition is None:
+        if name not in TOPIC_CONFIGS:
             raise ConfigConflict(name, text, f"Unknown topic config name: {name}")
-        definition.parse(text)
     config = resolve_topic_config(overrides, broker_values)
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         message = (
