@@ -37,7 +37,10 @@ class Cleaner:
         self._uncleanable: set[tuple[TopicId, TopicPartition]] = set()
 
     async def clean_dirtiest(self, logs: Iterable[tuple[PartitionLog, int]], now_ms: int) -> PartitionLog | None:
-        """Clean the log with the largest dirty share, if any is worth it. Each comes with its last stable offset."""
+        """Clean the log with the largest dirty share, if any is worth it. Each comes with its last stable offset.
+
+        None when nothing was cleaned, be it for lack of dirt or for a fault: then it is time to rest.
+        """
         found: list[tuple[float, int, PartitionLog, Dirt]] = []
         for number, (log, last_stable_offset) in enumerate(logs):
             if not log.config.compact or len(log.segments) < 2 or (log.topic_id, log.partition) in self._uncleanable:
@@ -48,8 +51,7 @@ class Cleaner:
         if not found:
             return None
         _, _, log, dirt = max(found)
-        await self._clean_log(log, dirt, now_ms)
-        return log
+        return log if await self._clean_log(log, dirt, now_ms) else None
 
     def first_dirty_offset(self, log: PartitionLog) -> int | None:
         """How far a log was cleaned; None when it never was."""
@@ -83,20 +85,22 @@ class Cleaner:
             log.segments, config=log.config, checkpoint=self.first_dirty_offset(log), extent=extent, now_ms=now_ms
         )
 
-    async def _clean_log(self, log: PartitionLog, dirt: Dirt, now_ms: int) -> None:
+    async def _clean_log(self, log: PartitionLog, dirt: Dirt, now_ms: int) -> bool:
         try:
             end_offset = await clean_log(log, dirt, now_ms=now_ms, memory_bytes=self._memory_bytes)
         except FileNotFoundError:
             LOGGER.info("%s: segments were deleted while they were compacted", log.partition)
-            return
+            return False
         except (ApiError, OSError) as fault:
             LOGGER.error("%s cannot be compacted and is left as it is: %s", log.partition, fault)
             self._uncleanable.add((log.topic_id, log.partition))
-            return
-        if end_offset is not None:
-            folder = os.path.dirname(log.path)
-            self._clean[folder, log.partition] = (log.topic_id, end_offset)
-            await asyncio.to_thread(write_offsets, folder, CLEANER_OFFSETS, self._of_folder(folder))
+            return False
+        if end_offset is None or end_offset <= dirt.first_dirty_offset:
+            return False
+        folder = os.path.dirname(log.path)
+        self._clean[folder, log.partition] = (log.topic_id, end_offset)
+        await asyncio.to_thread(write_offsets, folder, CLEANER_OFFSETS, self._of_folder(folder))
+        return True
 
     def _of_folder(self, folder: str) -> dict[TopicPartition, int]:
         known = {partition: offset for (home, partition), (_, offset) in self._clean.items() if home == folder}
@@ -106,25 +110,32 @@ class Cleaner:
 async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes: int) -> int | None:
     """One round over a log; gives the offset that it is clean up to, None when it changed under our hands."""
     old = [each for each in log.segments[:-1] if each.base_offset < dirt.first_uncleanable_offset]
-    size_before = sum(each.size for each in old)
-    round_ = begin(log, old, dirt, now_ms=now_ms, memory_bytes=memory_bytes)
-    await asyncio.to_thread(round_.build_map)
-    groups = group(
-        old,
-        end_offset=round_.end_offset,
-        segment_bytes=log.config.segment_bytes,
-        first_uncleanable_offset=dirt.first_uncleanable_offset,
-    )
-    for segments in groups:
-        cleaned = await asyncio.to_thread(round_.rewrite, [_source(each) for each in segments])
-        if not swap(log, segments, cleaned, now_ms):
-            return None
-        await asyncio.to_thread(sync_path, log.path)
-    size_after = sum(each.size for each in log.segments if each.base_offset < dirt.first_uncleanable_offset)
+    size_before = log.size_bytes
+    work = begin(log, old, dirt, now_ms=now_ms, memory_bytes=memory_bytes)
+    try:
+        await asyncio.to_thread(work.build_map)
+        groups = group(
+            old,
+            end_offset=work.end_offset,
+            segment_bytes=log.config.segment_bytes,
+            first_uncleanable_offset=dirt.first_uncleanable_offset,
+        )
+        for segments in groups:
+            cleaned = await asyncio.to_thread(work.rewrite, [_source(each) for each in segments])
+            if not swap(log, segments, cleaned, now_ms):
+                return None
+            await asyncio.to_thread(sync_path, log.path)
+    except asyncio.CancelledError:
+        work.abandon()  # the thread would go on for as long as the log is large, and hold up the broker's end
+        raise
     LOGGER.info(
-        "%s: compacted up to offset %d, from %d to %d bytes", log.partition, round_.end_offset, size_before, size_after
+        "%s: compacted up to offset %d, from %d to %d bytes",
+        log.partition,
+        work.end_offset,
+        size_before,
+        log.size_bytes,
     )
-    return round_.end_offset
+    return work.end_offset
 
 
 def begin(log: PartitionLog, old: Sequence[Segment], dirt: Dirt, *, now_ms: int, memory_bytes: int) -> Round:

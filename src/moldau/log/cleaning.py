@@ -51,6 +51,10 @@ CHUNK_BYTES = 1 << 20
 LOGGER = logging.getLogger(__name__)
 
 
+class Abandoned(Exception):
+    """Nobody waits for the result any more."""
+
+
 class Source(NamedTuple):
     """A rolled segment as it is on the disk."""
 
@@ -95,7 +99,10 @@ def _next_bytes(chunk: memoryview, source: Source, position: int) -> int:
 class Round:
     """One pass over a log. Its methods run one after the other, though in different threads."""
 
-    __slots__ = ("_aborted", "_first_dirty_offset", "_index_interval_bytes", "_rules", "_sources", "_trail", "offsets")
+    __slots__ = (
+        "_aborted", "_first_dirty_offset", "_index_interval_bytes", "_is_abandoned", "_rules", "_sources", "_trail",
+        "offsets",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -113,12 +120,23 @@ class Round:
         self._aborted = aborted
         self._index_interval_bytes = index_interval_bytes
         self._trail = TransactionTrail(aborted, start=sources[0].base_offset)
+        self._is_abandoned = False
         self.offsets = OffsetMap(memory_bytes)
 
     @property
     def end_offset(self) -> int:
         """What the log is clean up to when this round is through."""
         return max(self.offsets.latest_offset + 1, self._first_dirty_offset)
+
+    def abandon(self) -> None:
+        """Let the thread that is at work end soon, with an `Abandoned` and without new files."""
+        self._is_abandoned = True
+
+    def _take_turns(self) -> None:
+        """Called between batches."""
+        if self._is_abandoned:
+            raise Abandoned
+        time.sleep(0)
 
     def build_map(self) -> None:
         """Read the dirty part until it ends or memory does."""
@@ -139,7 +157,7 @@ class Round:
                 continue
             if self.offsets.is_full:
                 return False
-            time.sleep(0)
+            self._take_turns()
             try:
                 self._map_batch(batch, header, trail)
             except ApiError as fault:
@@ -168,7 +186,7 @@ class Round:
         try:
             for source in sources:
                 for batch, header in read_batches(source):
-                    time.sleep(0)
+                    self._take_turns()
                     left = keep.apply(batch, header)
                     if left is not None:
                         writer.add(left)
