@@ -16,16 +16,22 @@ from moldau.wire.messages.describe_topic_partitions import (
 )
 from moldau.wire.messages.fetch import FetchRequest, FetchResponse
 from moldau.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from moldau.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from moldau.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from moldau.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from moldau.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from moldau.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from moldau.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from moldau.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from moldau.wire.messages.metadata import MetadataRequest, MetadataResponse
+from moldau.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from moldau.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from moldau.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from moldau.wire.messages.produce import ProduceRequest, ProduceResponse
+from moldau.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 __all__ = [
     "AlterConfigsRequest",
@@ -54,18 +60,30 @@ __all__ = [
     "FetchResponse",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsResponse",
     "InitProducerIdRequest",
     "InitProducerIdResponse",
+    "JoinGroupRequest",
+    "JoinGroupResponse",
+    "LeaveGroupRequest",
+    "LeaveGroupResponse",
     "ListConfigResourcesRequest",
     "ListConfigResourcesResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
     "MetadataRequest",
     "MetadataResponse",
+    "OffsetCommitRequest",
+    "OffsetCommitResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchResponse",
     "OffsetForLeaderEpochRequest",
     "OffsetForLeaderEpochResponse",
     "ProduceRequest",
     "ProduceResponse",
+    "SyncGroupRequest",
+    "SyncGroupResponse",
 ]

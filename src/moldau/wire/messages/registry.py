@@ -29,6 +29,12 @@ REQUESTS: tuple[type[Message], ...] = (
     messages.OffsetForLeaderEpochRequest,
     messages.DescribeProducersRequest,
     messages.FindCoordinatorRequest,
+    messages.JoinGroupRequest,
+    messages.SyncGroupRequest,
+    messages.HeartbeatRequest,
+    messages.LeaveGroupRequest,
+    messages.OffsetCommitRequest,
+    messages.OffsetFetchRequest,
 )
 
 RESPONSES: tuple[type[Message], ...] = (
@@ -52,6 +58,12 @@ RESPONSES: tuple[type[Message], ...] = (
     messages.OffsetForLeaderEpochResponse,
     messages.DescribeProducersResponse,
     messages.FindCoordinatorResponse,
+    messages.JoinGroupResponse,
+    messages.SyncGroupResponse,
+    messages.HeartbeatResponse,
+    messages.LeaveGroupResponse,
+    messages.OffsetCommitResponse,
+    messages.OffsetFetchResponse,
 )
 
 # An api key's first version with compact lengths, which decides how its header is read.
