@@ -110,7 +110,7 @@ class Cleaner:
 async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes: int) -> int | None:
     """One round over a log; gives the offset that it is clean up to, None when it changed under our hands."""
     old = [each for each in log.segments[:-1] if each.base_offset < dirt.first_uncleanable_offset]
-    size_before = log.size_bytes
+    size_before = log.size_bytes()
     work = begin(log, old, dirt, now_ms=now_ms, memory_bytes=memory_bytes)
     try:
         await asyncio.to_thread(work.build_map)
@@ -130,11 +130,8 @@ async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes:
         raise
     LOGGER.info(
         "%s: compacted up to offset %d, from %d to %d bytes",
-        log.partition,
-        work.end_offset,
-        size_before,
-        log.size_bytes,
-    )
+        log.partition, work.end_offset, size_before, log.size_bytes(),
+    )  # fmt: skip
     return work.end_offset
 
 
