@@ -1,4 +1,4 @@
-"""A broker in a process of its own for tests over the wire: Moldau, or Apache Kafka to show that a test asks for the truth."""
+"""A broker in a process of its own for tests over the wire: Moldau, or Apache Kafka, which every test must pass on."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ from typing import Any, Self
 
 from tests.clients import toolchains
 
+ROOT = Path(__file__).parents[2]
 REPLY_S_MAX = 60.0
 STOP_S_MAX = 5.0
 
@@ -66,7 +67,7 @@ class LineProcess:
     def __init__(self, command: Sequence[str]) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0
         )
         self._received = b""
 
@@ -224,12 +225,14 @@ class Client:
 
 
 def python_driver(name: str) -> Callable[[], list[str]]:
-    return lambda: [sys.executable, str(Path(__file__).parent / "python" / f"{name}_driver.py")]
+    return lambda: [sys.executable, "-m", f"tests.clients.python.{name}_driver"]
 
 
 CLIENTS: dict[str, Client] = {
     "confluent": Client(python_driver("confluent")),
-    "kafka-python": Client(python_driver("kafka_python"), frozenset({"write null headers"})),
+    "kafka-python": Client(
+        python_driver("kafka_python"), frozenset({"write null headers", "hear errors of describe_configs"})
+    ),
     "aiokafka": Client(python_driver("aiokafka"), frozenset({"max_timestamp"})),
     "kafkajs": Client(toolchains.javascript_driver, frozenset({"max_timestamp", "write null headers"})),
     "franz-go": Client(toolchains.go_driver),

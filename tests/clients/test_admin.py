@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -51,8 +52,9 @@ def test_a_topics_configuration_is_described_and_changed(drivers: Drivers, new_t
     assert before["retention.ms"] == "3600000"
     assert before["cleanup.policy"] == "delete"
     driver.alter_configs("topic", topic, set={"retention.ms": "7200000", "cleanup.policy": "compact"})
-    after = driver.describe_configs("topic", topic)
-    assert after["retention.ms"] == "7200000"
+    deadline = time.monotonic() + VISIBLE_S_MAX
+    while (after := driver.describe_configs("topic", topic))["retention.ms"] != "7200000":
+        assert time.monotonic() < deadline, "the change did not come"
     assert after["cleanup.policy"] == "compact"
     assert after.keys() == before.keys()
 
@@ -123,11 +125,12 @@ def test_a_configuration_that_cannot_be_is_refused(drivers: Drivers, new_topic: 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_unknown_topic_is_not_deleted_grown_or_described(drivers: Drivers, client: str) -> None:
     driver, topic = drivers[client], unique_name()
-    attempts = (
+    attempts: list[Callable[[], object]] = [
         lambda: driver.delete_topic(topic),
         lambda: driver.create_partitions(topic, total=2),
-        lambda: driver.describe_configs("topic", topic),
-    )
+    ]
+    if "hear errors of describe_configs" not in CLIENTS[client].cannot:
+        attempts.append(lambda: driver.describe_configs("topic", topic))
     for attempt in attempts:
         with pytest.raises(ClientError) as failure:
             attempt()

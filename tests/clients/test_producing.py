@@ -16,8 +16,7 @@ CLOCK_MS_MAX = 5_000  # the broker and the test share a machine, but not a momen
 
 def numbered(count: int, *, partition: int = 0) -> list[Record]:
     return [
-        Record(b"%d" % number, key=b"k", timestamp=HOUR_AGO_MS + number, partition=partition)
-        for number in range(count)
+        Record(b"%d" % number, key=b"k", timestamp=HOUR_AGO_MS + number, partition=partition) for number in range(count)
     ]
 
 

@@ -22,7 +22,7 @@ PECULIAR = (
     Record(None, key=b"tombstone"),
     Record(b"", key=b""),
     Record(bytes(range(256)), key=b"\xff\x00\xfe"),
-    Record("Vltava, die Moldau".encode(), headers=(("empty", b""), ("twice", b"1"), ("twice", b"2"), ("řeka", b"\x00\xff"))),
+    Record(b"v", headers=(("empty", b""), ("twice", b"1"), ("twice", b"2"), ("řeka", b"\x00\xff"))),
     Record(b"null header", headers=(("null", None),)),
 )
 LARGE = (Record(NOISE, key=b"incompressible"), Record(b"moldau " * 100_000, key=b"compressible"))
@@ -92,9 +92,7 @@ def test_reading_can_start_in_the_middle_of_a_batch(
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("writer", CLIENTS)
-def test_a_topic_may_ask_for_a_codec_of_its_own(
-    drivers: Drivers, new_topic: NewTopic, writer: str, codec: str
-) -> None:
+def test_a_topic_may_ask_for_a_codec_of_its_own(drivers: Drivers, new_topic: NewTopic, writer: str, codec: str) -> None:
     topic = new_topic(configs={"compression.type": "uncompressed" if codec == "none" else codec})
     records = [replace(record, timestamp=FIRST_TIMESTAMP, offset=number) for number, record in enumerate(MANY[:20])]
     drivers[writer].produce(topic, records, codec="none" if codec == "gzip" else "gzip")

@@ -59,7 +59,7 @@ type driver struct {
 }
 
 func main() {
-	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]))
+	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]), kgo.MetadataMinAge(50*time.Millisecond))
 	if err != nil {
 		panic(err)
 	}
@@ -173,7 +173,7 @@ func headerValue(base64 any) (value []byte, err error) {
 func (d *driver) consume(ctx context.Context, r request) (reply, error) {
 	at := map[string]map[int32]kgo.Offset{r.Topic: {r.Partition: kgo.NewOffset().At(r.Offset)}}
 	client, err := kgo.NewClient(kgo.SeedBrokers(d.bootstrap), kgo.ConsumePartitions(at),
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(500*time.Millisecond))
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxWait(100*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}

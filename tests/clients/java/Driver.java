@@ -51,6 +51,7 @@ public final class Driver {
 
     private final String bootstrap;
     private final Admin admin;
+    private final KafkaConsumer<byte[], byte[]> consumer;
     private final Map<String, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
 
     private Driver(String bootstrap) {
@@ -58,6 +59,7 @@ public final class Driver {
         Properties config = new Properties();
         config.put("bootstrap.servers", bootstrap);
         this.admin = Admin.create(config);
+        this.consumer = newConsumer(bootstrap);
     }
 
     public static void main(String[] args) throws Exception {
@@ -75,6 +77,7 @@ public final class Driver {
             replies.println(JSON.writeValueAsString(reply));
         }
         driver.producers.values().forEach(producer -> producer.close(Duration.ofSeconds(1)));
+        driver.consumer.close(Duration.ofSeconds(1));
         driver.admin.close(Duration.ofSeconds(1));
     }
 
@@ -142,32 +145,35 @@ public final class Driver {
     }
 
     private ObjectNode consume(JsonNode request) {
+        int count = request.get("count").asInt();
+        TopicPartition partition = partitionOf(request);
+        ObjectNode reply = JSON.createObjectNode();
+        ArrayNode records = reply.putArray("records");
+        consumer.assign(List.of(partition));
+        consumer.seek(partition, request.get("offset").asLong());
+        long deadline = System.currentTimeMillis() + CONSUME_MS_MAX;
+        while (records.size() < count) {
+            if (System.currentTimeMillis() > deadline) {
+                throw new TimeoutException("read " + records.size() + " of " + count + " records");
+            }
+            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(500))) {
+                if (records.size() < count) {
+                    records.add(consumed(record));
+                }
+            }
+        }
+        return reply;
+    }
+
+    /** One consumer for all reading, so that partitions come and go in one fetch session. */
+    private static KafkaConsumer<byte[], byte[]> newConsumer(String bootstrap) {
         Properties config = new Properties();
         config.put("bootstrap.servers", bootstrap);
         config.put("auto.offset.reset", "none");
         config.put("enable.auto.commit", "false");
         config.put("allow.auto.create.topics", "false");
-        int count = request.get("count").asInt();
-        TopicPartition partition = partitionOf(request);
-        ObjectNode reply = JSON.createObjectNode();
-        ArrayNode records = reply.putArray("records");
-        try (KafkaConsumer<byte[], byte[]> consumer =
-                 new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            consumer.assign(List.of(partition));
-            consumer.seek(partition, request.get("offset").asLong());
-            long deadline = System.currentTimeMillis() + CONSUME_MS_MAX;
-            while (records.size() < count) {
-                if (System.currentTimeMillis() > deadline) {
-                    throw new TimeoutException("read " + records.size() + " of " + count + " records");
-                }
-                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(500))) {
-                    if (records.size() < count) {
-                        records.add(consumed(record));
-                    }
-                }
-            }
-        }
-        return reply;
+        config.put("fetch.max.wait.ms", "50");
+        return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
     private static ObjectNode consumed(ConsumerRecord<byte[], byte[]> record) {

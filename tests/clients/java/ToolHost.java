@@ -10,6 +10,8 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 /**
@@ -18,13 +20,15 @@ import org.apache.kafka.common.utils.Exit;
  */
 public final class ToolHost {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final List<Runnable> SHUTDOWN_HOOKS = new ArrayList<>();
+    private static Ended ended;
+
+    /** How a tool ended: some catch what the exit procedure throws and exit once more, so only the first counts. */
+    private record Ended(int status, String err) {}
 
     private static final class Exited extends RuntimeException {
-        private final int status;
-
-        private Exited(int status, String message) {
+        private Exited(String message) {
             super(message, null, false, false);
-            this.status = status;
         }
     }
 
@@ -33,19 +37,13 @@ public final class ToolHost {
         BufferedReader lines = new BufferedReader(
             new InputStreamReader(new FileInputStream(FileDescriptor.in), StandardCharsets.UTF_8));
         System.setOut(System.err);
-        Exit.setExitProcedure((status, message) -> {
-            throw new Exited(status, message);
-        });
-        Exit.setHaltProcedure((status, message) -> {
-            throw new Exited(status, message);
-        });
+        Exit.setShutdownHookAdder((name, hook) -> SHUTDOWN_HOOKS.add(hook));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             replies.println(JSON.writeValueAsString(run(JSON.readTree(line))));
         }
     }
 
     private static ObjectNode run(JsonNode request) throws Exception {
-        String[] arguments = JSON.convertValue(request.get("args"), String[].class);
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         ByteArrayOutputStream err = new ByteArrayOutputStream();
         PrintStream realOut = System.out;
@@ -53,35 +51,37 @@ public final class ToolHost {
         System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
         System.setIn(new ByteArrayInputStream(request.get("stdin").asText().getBytes(StandardCharsets.UTF_8)));
-        int status;
+        ended = null;
+        Exit.Procedure end = (status, message) -> {
+            String said = err.toString(StandardCharsets.UTF_8) + (message == null ? "" : message);
+            ended = ended == null ? new Ended(status, said) : ended;
+            throw new Exited(message);
+        };
+        Exit.setExitProcedure(end);
+        Exit.setHaltProcedure(end);
         try {
-            status = call(Class.forName(request.get("class").asText()), arguments);
+            call(Class.forName(request.get("class").asText()), JSON.convertValue(request.get("args"), String[].class));
+            SHUTDOWN_HOOKS.forEach(Runnable::run);
         } finally {
-            System.out.flush();
-            System.err.flush();
+            SHUTDOWN_HOOKS.clear();
             System.setOut(realOut);
             System.setErr(realErr);
         }
         ObjectNode reply = JSON.createObjectNode();
-        reply.put("exit", status);
+        reply.put("exit", ended == null ? 0 : ended.status);
         reply.put("out", out.toString(StandardCharsets.UTF_8));
-        reply.put("err", err.toString(StandardCharsets.UTF_8));
+        reply.put("err", ended == null ? err.toString(StandardCharsets.UTF_8) : ended.err);
         return reply;
     }
 
-    private static int call(Class<?> tool, String[] arguments) throws Exception {
+    private static void call(Class<?> tool, String[] arguments) throws Exception {
         try {
             tool.getMethod("main", String[].class).invoke(null, (Object) arguments);
-            return 0;
         } catch (InvocationTargetException failure) {
-            if (failure.getCause() instanceof Exited exited) {
-                if (exited.getMessage() != null) {
-                    System.err.println(exited.getMessage());
-                }
-                return exited.status;
+            if (ended == null) {
+                failure.getCause().printStackTrace(System.err);
+                ended = new Ended(1, failure.getCause().toString());
             }
-            failure.getCause().printStackTrace(System.err);
-            return 1;
         }
     }
 }

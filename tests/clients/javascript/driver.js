@@ -200,6 +200,8 @@ class Driver {
   }
 
   async delete_records({ topic, partition, before }) {
+    // kafkajs looks for the leader in what it knows of the topic, and learns that only afterwards.
+    await this.admin.fetchTopicOffsets(topic)
     await this.admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(before) }] })
     return { low_watermark: (await this.list_offset({ topic, partition, at: 'earliest' })).offset }
   }

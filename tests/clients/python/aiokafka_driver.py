@@ -11,7 +11,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
-from line_protocol import Reply, Request, decoded, encoded, serve_async
+
+from tests.clients.python.line_protocol import Reply, Request, decoded, encoded, serve_async
 
 OPERATION_S_MAX = 15.0
 LINE_BYTES_MAX = 64 << 20
@@ -40,7 +41,7 @@ class Driver:
                 enable_idempotence=request["idempotent"],
                 linger_ms=20,
                 max_request_size=16 << 20,
-                request_timeout_ms=10_000,
+                request_timeout_ms=4_000,
             )
             await producer.start()
             self.producers[key] = producer
@@ -174,5 +175,6 @@ async def main() -> None:
     await serve_async(Driver(sys.argv[1]), lines.readline)
 
 
-logging.disable(logging.CRITICAL)
-asyncio.run(main())
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    asyncio.run(main())

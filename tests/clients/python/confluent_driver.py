@@ -16,7 +16,8 @@ from confluent_kafka.admin import (
     NewTopic,
     OffsetSpec,
 )
-from line_protocol import Reply, Request, decoded, encoded, serve
+
+from tests.clients.python.line_protocol import Reply, Request, decoded, encoded, serve
 
 OPERATION_S_MAX = 15.0
 SPECS = {"earliest": OffsetSpec.earliest, "latest": OffsetSpec.latest, "max_timestamp": OffsetSpec.max_timestamp}
@@ -173,4 +174,5 @@ def consumed(message: Any) -> Reply:
     }
 
 
-serve(Driver(sys.argv[1]))
+if __name__ == "__main__":
+    serve(Driver(sys.argv[1]))

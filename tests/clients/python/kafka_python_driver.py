@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, NewPartitions, NewTopic, OffsetSpec
-from line_protocol import Reply, Request, decoded, encoded, serve
+from kafka.errors import for_code
+
+from tests.clients.python.line_protocol import Reply, Request, decoded, encoded, serve
 
 OPERATION_S_MAX = 15.0
 RESOURCES = {"topic": ConfigResourceType.TOPIC, "broker": ConfigResourceType.BROKER}
@@ -53,7 +56,7 @@ class Driver:
         ]
         producer.flush(OPERATION_S_MAX + 10)
         offsets = [future.get(timeout=OPERATION_S_MAX).offset for future in sent]
-        return {"offsets": [-1 if offset is None else offset for offset in offsets]}
+        return {"offsets": [-1] * len(sent) if request["acks"] == "0" else offsets}
 
     def consume(self, request: Request) -> Reply:
         partition = TopicPartition(request["topic"], request["partition"])
@@ -118,7 +121,10 @@ class Driver:
 
     def alter_configs(self, request: Request) -> Reply:
         resource = ConfigResource(RESOURCES[request["resource"]], request["name"], configs=request["set"])
-        self.admin.alter_configs([resource])
+        done = self.admin.alter_configs([resource])[request["resource"]][request["name"]]
+        # The client keeps the error as a text, "[Error 40] ...".
+        if code := re.match(r"\[Error (\d+)\]", done):
+            raise for_code(int(code[1]))(done)
         return {}
 
     def delete_records(self, request: Request) -> Reply:
@@ -141,5 +147,6 @@ def consumed(record: Any) -> Reply:
     }
 
 
-logging.disable(logging.CRITICAL)
-serve(Driver(sys.argv[1]))
+if __name__ == "__main__":
+    logging.disable(logging.CRITICAL)
+    serve(Driver(sys.argv[1]))

@@ -21,8 +21,8 @@ def encoded(data: bytes | None) -> str | None:
 
 
 def failure(error: Exception) -> Reply:
-    """Kafka's number of an error where the client keeps it: as `code()` of librdkafka's or as `errno` of the others'."""
-    inner = error.args[0] if error.args and hasattr(error.args[0], "code") else error
+    """Kafka's number of an error where the client keeps it: `code()` of librdkafka's errors, `errno` of the others'."""
+    inner: Any = error.args[0] if error.args and hasattr(error.args[0], "code") else error
     code = inner.code() if callable(getattr(inner, "code", None)) else getattr(inner, "errno", None)
     name = inner.name() if callable(getattr(inner, "name", None)) else type(inner).__name__
     return {"error": {"code": code if isinstance(code, int) else None, "name": name, "message": str(error)}}
