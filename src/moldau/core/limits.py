@@ -12,3 +12,4 @@ TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems
 RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener; a larger frame continues in a buffer of its own
 ELEMENTS_MAX = 1_000_000  # of all arrays in a message: an element of three bytes costs a hundred and more once parsed
 DECOMPRESSED_BATCH_BYTES_MAX = 32 * MIB  # what one batch may unfold to when it must be opened; bombs unfold a thousandfold
+PARTITIONS_PER_REQUEST_MAX = 10_000  # Kafka's: each becomes a folder with files, all of them before the reply

@@ -246,7 +246,7 @@ class SqliteStore:
 
 
 @contextlib.contextmanager
-def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> contextlib._GeneratorContextManager[None]:  # type: ignore[misc]
+def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
     db.execute(f"BEGIN {kind}")
     try:
         yield

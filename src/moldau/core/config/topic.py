@@ -216,12 +216,12 @@ def resolve_topic_config(topic_overrides: Mapping[str, str], broker_values: Mapp
     return TopicConfig.from_broker(broker_values).override(topic_overrides)
 
 
-def validate_topic_overrides(overrides: Mapping[str, str], broker_values: Mapping[str, str]) -> None:
+def validate_topic_overrides(overrides: Mapping[str, str], defaults: TopicConfig) -> None:
     """ConfigError or ConfigConflict when these overrides can't be set on a topic."""
     for name, text in overrides.items():
         if name not in TOPIC_CONFIGS:
             raise ConfigConflict(name, text, f"Unknown topic config name: {name}")
-    config = resolve_topic_config(overrides, broker_values)
+    config = defaults.override(overrides)
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         message = (
             f"conflict topic config setting min.compaction.lag.ms ({config.min_compaction_lag_ms}) > "

@@ -1,0 +1,131 @@
+"""The cluster as everyone sees it: an immutable value that a batch of records turns into the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from moldau.core.ids import TopicId
+from moldau.core.topic_names import collision_key, may_collide
+
+NO_LEADER = -1
+NO_CONTROLLER = -1
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Endpoint(msgspec.Struct, frozen=True, array_like=True):
+    host: str
+    port: int
+    security: str = "PLAINTEXT"
+
+
+class BrokerImage(msgspec.Struct, frozen=True, array_like=True):
+    id: int
+    endpoints: dict[str, Endpoint]
+    rack: str | None = None
+    epoch: int = 0
+    fenced: bool = False
+
+
+class PartitionImage(msgspec.Struct, frozen=True, array_like=True):
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+
+class TopicImage(msgspec.Struct, frozen=True, array_like=True):
+    name: str
+    id: TopicId
+    partitions: tuple[PartitionImage, ...]
+    configs: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterImage:
+    """The mappings are plain dicts that nobody changes: a new image has new ones where something changed."""
+
+    cluster_id: str = ""
+    controller_id: int = NO_CONTROLLER
+    brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
+    topics: Mapping[str, TopicImage] = field(default_factory=dict)
+    topic_ids: Mapping[bytes, str] = field(default_factory=dict)
+    colliding_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
+    next_producer_id: int = 0
+    changed_topics: frozenset[str] = field(default=frozenset(), compare=False)  # against the image published before
+
+    def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
+        name = self.topic_ids.get(topic_id)
+        return None if name is None else self.topics[name]
+
+    def broker_config(self, broker: str) -> Mapping[str, str]:
+        return self.broker_configs.get(broker, {})
+
+    def active_brokers(self) -> Iterator[BrokerImage]:
+        return (broker for broker in self.brokers.values() if not broker.fenced)
+
+
+class Draft:
+    """An image in the making. Each mapping is copied once, before its first change, however many records follow."""
+
+    __slots__ = ("_changed", "_image", "_owned")
+
+    def __init__(self, image: ClusterImage) -> None:
+        self._image = image
+        self._owned: set[str] = set()
+        self._changed: set[str] = set()
+
+    @property
+    def image(self) -> ClusterImage:
+        """What is drafted so far. It changes with the next record, so it is for looking, not for keeping."""
+        return self._image
+
+    def finish(self) -> ClusterImage:
+        return replace(self._image, changed_topics=frozenset(self._changed))
+
+    def set(self, **values: Any) -> None:
+        self._image = replace(self._image, **values)
+
+    def brokers(self) -> dict[int, BrokerImage]:
+        return self._own("brokers", self._image.brokers)
+
+    def broker_configs(self) -> dict[str, Mapping[str, str]]:
+        return self._own("broker_configs", self._image.broker_configs)
+
+    def put_topic(self, topic: TopicImage) -> None:
+        if topic.name not in self._image.topics and may_collide(topic.name):
+            names = self._own("colliding_names", self._image.colliding_names)
+            key = collision_key(topic.name)
+            names[key] = (*names.get(key, ()), topic.name)
+        self._own("topics", self._image.topics)[topic.name] = topic
+        self._own("topic_ids", self._image.topic_ids)[topic.id] = topic.name
+        self._changed.add(topic.name)
+
+    def remove_topic(self, topic: TopicImage) -> None:
+        del self._own("topics", self._image.topics)[topic.name]
+        del self._own("topic_ids", self._image.topic_ids)[topic.id]
+        self._changed.add(topic.name)
+        if may_collide(topic.name):
+            names = self._own("colliding_names", self._image.colliding_names)
+            key = collision_key(topic.name)
+            rest = tuple(name for name in names[key] if name != topic.name)
+            if rest:
+                names[key] = rest
+            else:
+                del names[key]
+
+    def _own(self, name: str, current: Mapping[K, V]) -> dict[K, V]:
+        if name not in self._owned:
+            self._owned.add(name)
+            current = dict(current)
+            self.set(**{name: current})
+        return cast("dict[K, V]", current)

@@ -1,0 +1,152 @@
+"""Partitions of existing topics: there can be more of them, and their leaders and replicas can change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
+from moldau.controller.placement import Unplaceable, new_partition, place
+from moldau.controller.records import PartitionChanged, PartitionsAdded
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+from moldau.core.limits import PARTITIONS_PER_REQUEST_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something is not done: an error for the caller and Kafka's words for it."""
+
+    error: ErrorCode
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """A topic that shall have `count` partitions; the assignments are those of the new ones."""
+
+    name: str
+    count: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendedTopic:
+    name: str
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+def decide_create_partitions(
+    image: ClusterImage, topics: Sequence[MorePartitions], *, validate_only: bool = False
+) -> Decision[list[ExtendedTopic]]:
+    """One reply per name, in the order of the request."""
+    times_named = Counter(each.name for each in topics)
+    records: list[PartitionsAdded] = []
+    replies: list[ExtendedTopic] = []
+    for wanted in {each.name: each for each in topics}.values():
+        topic = image.topics.get(wanted.name)
+        if times_named[wanted.name] > 1:
+            replies.append(ExtendedTopic(wanted.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+        elif topic is None:
+            replies.append(ExtendedTopic(wanted.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        else:
+            added = _refuse_count(topic, wanted) or _added(image, topic, wanted)
+            if isinstance(added, Refusal):
+                replies.append(ExtendedTopic(wanted.name, added.error, added.message))
+                continue
+            records.append(PartitionsAdded(topic.id, tuple(added)))
+            replies.append(ExtendedTopic(wanted.name))
+    return Decision(records=() if validate_only else tuple(records), reply=replies)
+
+
+def _refuse_count(topic: TopicImage, wanted: MorePartitions) -> Refusal | None:
+    now = len(topic.partitions)
+    if wanted.count == now:
+        return Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
+    if wanted.count < now:
+        message = f"The topic {topic.name} currently has {now} partition(s); {wanted.count} would not be an increase."
+        return Refusal(ErrorCode.INVALID_PARTITIONS, message)
+    added = wanted.count - now
+    if wanted.assignments is not None and len(wanted.assignments) != added:
+        message = (
+            f"Attempted to add {added} additional partition(s), but only {len(wanted.assignments)} "
+            "assignment(s) were specified."
+        )
+        return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    if added > PARTITIONS_PER_REQUEST_MAX:
+        # Kafka runs into its own limit here and answers UNKNOWN_SERVER_ERROR.
+        return Refusal(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    return None
+
+
+def _added(image: ClusterImage, topic: TopicImage, wanted: MorePartitions) -> list[PartitionImage] | Refusal:
+    first = len(topic.partitions)
+    factor = len(topic.partitions[0].replicas)
+    if wanted.assignments is None:
+        start = topic.partitions[0].leader
+        placed = place(
+            image, partitions=wanted.count - first, replication_factor=factor, first_partition=first, start=start
+        )
+        if isinstance(placed, Unplaceable):
+            message = f"Unable to replicate the partition {factor} time(s): {placed.message}"
+            return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+        return placed
+    added: list[PartitionImage] = []
+    for index, brokers in enumerate(wanted.assignments, start=first):
+        partition = assigned_partition(image, index, brokers, replication_factor=factor)
+        if isinstance(partition, Refusal):
+            return partition
+        added.append(partition)
+    return added
+
+
+def assigned_partition(
+    image: ClusterImage, index: int, brokers: Sequence[int], *, replication_factor: int | None
+) -> PartitionImage | Refusal:
+    """A partition on the brokers that a request names, if it may be there."""
+    message = _assignment_problem(image, brokers, replication_factor)
+    if message is None and all(image.brokers[each].fenced for each in brokers):
+        message = (
+            f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+            "controlled shutdown."
+        )
+    if message is not None:
+        return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    return new_partition(image, brokers)
+
+
+def _assignment_problem(image: ClusterImage, brokers: Sequence[int], replication_factor: int | None) -> str | None:
+    prefix = "The manual partition assignment includes"
+    if not brokers:
+        return f"{prefix} an empty replica list."
+    previous: int | None = None
+    for broker in sorted(brokers):
+        if broker not in image.brokers:
+            return f"{prefix} broker {broker}, but no such broker is registered."
+        if broker == previous:
+            return f"{prefix} the broker {broker} more than once."
+        previous = broker
+    if replication_factor is not None and len(brokers) != replication_factor:
+        return (
+            f"{prefix} a partition with {len(brokers)} replica(s), but this is not consistent with previous "
+            f"partitions, which have {replication_factor} replica(s)."
+        )
+    return None
+
+
+def apply_partitions_added(draft: Draft, record: PartitionsAdded) -> None:
+    topic = draft.image.topic_by_id(record.topic_id)
+    assert topic is not None, "partitions are added to topics that exist"
+    draft.put_topic(replace(topic, partitions=topic.partitions + record.partitions))
+
+
+def apply_partition_changed(draft: Draft, record: PartitionChanged) -> None:
+    topic = draft.image.topic_by_id(record.topic_id)
+    assert topic is not None, "a partition that changes belongs to a topic that exists"
+    partitions = list(topic.partitions)
+    partitions[record.index] = record.partition
+    draft.put_topic(replace(topic, partitions=tuple(partitions)))

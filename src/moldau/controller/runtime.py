@@ -1,0 +1,239 @@
+"""The controller at work: decisions become entries of the metadata log, and entries become the next image.
+
+Decisions that arrive while an entry is being written wait and share the next one, each deciding on what the ones before
+it decided. No reply is given and no image published before its entry is on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
+
+from moldau.controller.brokers import decide_register_broker
+from moldau.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage, Draft
+from moldau.controller.machine import apply_to_draft, decide_create_cluster, snapshot_records
+from moldau.controller.records import Record, UnknownRecord, decode_records, encode_records
+from moldau.core.decision import Decision
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.store.store import START, CorruptStore, Fenced, Leadership, MetadataStore, Registration, StoreError
+
+DECISIONS_PER_ENTRY_MAX = 1_000  # the loop is held while they are decided: some tens of milliseconds
+ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
+ELECTION_INTERVAL_MS = 1_000  # how often a broker that doesn't control asks whether anyone does
+
+R = TypeVar("R")
+Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None] | None]
+
+_log = logging.getLogger("moldau.controller")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    decide: Callable[[ClusterImage], Decision[Any]]
+    reply: asyncio.Future[Any]
+
+
+class Controller:
+    """A broker's view of the cluster, and its pen when it is the elected one."""
+
+    def __init__(self, store: MetadataStore, node_id: int) -> None:
+        self.image = ClusterImage()
+        self._store = store
+        self._node_id = node_id
+        self._leadership = Leadership(NO_CONTROLLER, 0)
+        self._position = START
+        self._entries_since_snapshot = 0
+        self._bytes_since_snapshot = 0
+        self._snapshot_bytes = 0
+        self._pending: deque[_Pending] = deque()
+        self._writer: asyncio.Task[None] | None = None
+        self._standby: asyncio.Task[None] | None = None
+        self._listeners: list[Listener] = []
+
+    @classmethod
+    async def open(cls, store: MetadataStore, node_id: int, *, cluster_id: str) -> Self:
+        """Reads the log and takes part in the election. A store of another cluster is refused."""
+        controller = cls(store, node_id)
+        await store.register(Registration(node_id, b""))
+        await controller._take_part()
+        known = controller.image.cluster_id
+        if controller.is_active:
+            known = await controller.write(lambda image: decide_create_cluster(image, cluster_id))
+        if known != cluster_id:
+            raise StoreError(f"the metadata store belongs to cluster {known}, the data folder to {cluster_id}")
+        return controller
+
+    @property
+    def is_active(self) -> bool:
+        return self._leadership.broker_id == self._node_id
+
+    async def register(self, broker: BrokerImage) -> int:
+        """Tells the cluster how this broker can be reached."""
+        return await self.write(lambda image: decide_register_broker(image, broker))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """`listener(old, new)` for every image from now on, before the replies that it answers; returns the way out."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def write(self, decide: Callable[[ClusterImage], Decision[R]]) -> R:
+        """The reply of a decision, once its records are committed and applied."""
+        if not self.is_active:
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        pending = _Pending(decide, asyncio.get_running_loop().create_future())
+        self._pending.append(pending)
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write_pending(), name="controller-writer")
+        reply: R = await pending.reply
+        return reply
+
+    async def close(self) -> None:
+        """Finishes what is pending, leaves a snapshot for a quick start and lets another broker take over."""
+        if self._standby is not None:
+            self._standby.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._standby
+        if self._writer is not None:
+            await self._writer
+        if self.is_active:
+            with contextlib.suppress(StoreError):
+                if self._entries_since_snapshot:
+                    await self._take_snapshot()
+                await self._store.resign(self._leadership)
+
+    async def _write_pending(self) -> None:
+        try:
+            while self._pending:
+                count = min(len(self._pending), DECISIONS_PER_ENTRY_MAX)
+                await self._write([self._pending.popleft() for _ in range(count)])
+        finally:
+            self._writer = None
+
+    async def _write(self, batch: list[_Pending]) -> None:
+        draft = Draft(self.image)
+        records: list[Record] = []
+        replies: list[tuple[asyncio.Future[Any], Any]] = []
+        for pending in batch:
+            if pending.reply.done():
+                continue  # its caller gave up before anything was decided
+            try:
+                decision = pending.decide(draft.image)
+            except Exception as wrong:
+                pending.reply.set_exception(wrong)
+                continue
+            apply_to_draft(draft, decision.records)
+            records += decision.records
+            replies.append((pending.reply, decision.reply))
+        try:
+            if records:
+                await self._commit(records, draft)
+        except StoreError as wrong:
+            self._fail([reply for reply, _ in replies], wrong)
+            return
+        for future, reply in replies:
+            if not future.done():
+                future.set_result(reply)
+
+    async def _commit(self, records: list[Record], draft: Draft) -> None:
+        if not self.is_active:
+            raise Fenced("another controller was elected")
+        payload = encode_records(records)
+        self._position = await self._store.append(payload, controller_epoch=self._leadership.epoch)
+        self._count(payload)
+        await self._publish(draft.finish())
+        if self._snapshot_is_due():
+            await self._take_snapshot()
+
+    def _fail(self, replies: list[asyncio.Future[Any]], wrong: StoreError) -> None:
+        _log.error("metadata can't be changed: %s", wrong)
+        fenced = isinstance(wrong, Fenced)
+        error = ApiError(ErrorCode.NOT_CONTROLLER if fenced else ErrorCode.KAFKA_STORAGE_ERROR, str(wrong))
+        if fenced:
+            self._leadership = Leadership(NO_CONTROLLER, self._leadership.epoch)
+            self._stand_by()
+        for reply in replies:
+            if not reply.done():
+                reply.set_exception(error)
+
+    async def _publish(self, image: ClusterImage) -> None:
+        old, self.image = self.image, image
+        for listener in tuple(self._listeners):
+            try:
+                waiting = listener(old, image)
+                if waiting is not None:
+                    await waiting
+            except Exception:
+                # The entry is committed, so the others must learn of it whatever one of them does.
+                _log.exception("a listener failed on a new image")
+
+    def _count(self, payload: bytes) -> None:
+        self._entries_since_snapshot += 1
+        self._bytes_since_snapshot += len(payload)
+
+    def _snapshot_is_due(self) -> bool:
+        """Only when as much was added as a snapshot costs, so that all snapshots together cost no more than appends."""
+        return (
+            self._entries_since_snapshot >= ENTRIES_PER_SNAPSHOT_MIN
+            and self._bytes_since_snapshot >= self._snapshot_bytes
+        )
+
+    async def _take_snapshot(self) -> None:
+        payload = encode_records(snapshot_records(self.image))
+        await self._store.snapshot(payload, position=self._position, controller_epoch=self._leadership.epoch)
+        self._entries_since_snapshot = self._bytes_since_snapshot = 0
+        self._snapshot_bytes = len(payload)
+
+    async def _take_part(self) -> None:
+        """One look at the election. Whoever wins it has read everything up to the last entry of the epoch before."""
+        leadership = await self._store.elect(self._node_id)
+        await self._catch_up(leadership.broker_id)
+        self._leadership = leadership
+        if not self.is_active:
+            self._stand_by()
+
+    async def _catch_up(self, controller_id: int) -> None:
+        tail = await self._store.read(self._position)
+        if tail.end is None and self.image.controller_id == controller_id:
+            return
+        draft = Draft(ClusterImage() if tail.snapshot else self.image)
+        try:
+            if tail.snapshot:
+                apply_to_draft(draft, decode_records(tail.snapshot.payload))
+                self._snapshot_bytes = len(tail.snapshot.payload)
+            for entry in tail.entries:
+                apply_to_draft(draft, decode_records(entry.payload))
+                self._count(entry.payload)
+        except UnknownRecord as wrong:
+            raise CorruptStore(str(wrong)) from wrong
+        self._position = tail.end or self._position
+        await self._publish(replace(draft.finish(), controller_id=controller_id))
+
+    def _stand_by(self) -> None:
+        if self._standby is None:
+            self._standby = asyncio.create_task(self._follow(), name="controller-standby")
+
+    async def _follow(self) -> None:
+        """Reads what the controller writes, until there is none and this broker becomes it."""
+        try:
+            while not self.is_active:
+                try:
+                    await self._take_part()
+                    await self._tail_for(ELECTION_INTERVAL_MS)
+                except StoreError as wrong:
+                    _log.error("metadata can't be read: %s", wrong)
+                    await asyncio.sleep(ELECTION_INTERVAL_MS / 1000)
+        finally:
+            self._standby = None
+
+    async def _tail_for(self, duration_ms: int) -> None:
+        """Applies new entries as they come, for a while."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0 if self.is_active else duration_ms / 1000):
+                async for _ in self._store.watch(self._position):
+                    # An image must not be abandoned half way, so the time-out waits for it.
+                    await asyncio.shield(self._catch_up(self._leadership.broker_id))
