@@ -359,7 +359,7 @@ class PartitionLog:
 
     def max_timestamp(self) -> TimestampedOffset | None:
         """The first record that has the largest timestamp of all."""
-        return timestamps.latest(self.segments)
+        return timestamps.latest(self.segments[self.segment_slot(self.log_start_offset) :])
 
     def truncate_to(self, offset: Offset, *, now_ms: int) -> bool:
         """Drop the batch that holds an offset and everything after it; False when there is nothing to drop."""

@@ -271,7 +271,8 @@ class Segment:
     def load_first_timestamp(self) -> int:
         """The largest timestamp of the first batch, from which the segment's age is counted."""
         if self.first_timestamp == UNKNOWN_TIMESTAMP and self.size > 0:
-            header = os.pread(self.open().fd, _HOP_TIMED.size, 0)
+            file = self.open()
+            header = os.pread(file.fd, _HOP_TIMED.size, 0)
             self.first_timestamp = _HOP_TIMED.unpack(header)[3] if len(header) == _HOP_TIMED.size else NO_TIMESTAMP
         return self.first_timestamp
 

@@ -22,8 +22,9 @@ def first_at_or_after(segments: Sequence[Segment], timestamp_ms: int, *, start_o
     for segment in segments:
         if segment.largest_timestamp() < timestamp_ms:
             continue
-        # A segment without timestamps is judged by the time of its last write, and may then hold nothing.
-        return _in_segment(segment, timestamp_ms, start_offset)
+        # A segment may hold nothing although its time says otherwise: what it had may lie before the log's start.
+        if (found := _in_segment(segment, timestamp_ms, start_offset)) is not None:
+            return found
     return None
 
 

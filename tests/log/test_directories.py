@@ -1,0 +1,201 @@
+"""Whose the data folders are, and which partitions live in them."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicId, TopicPartition
+from moldau.log.directories import LogDirectories
+from moldau.log.errors import LogError
+from moldau.log.meta_properties import UnusableDirectory
+from moldau.log.partition_log import PartitionLog
+from tests.log.samples import NOW_MS, TOPIC_ID, append, config, contents
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def log_for(
+    directories: LogDirectories, partition: TopicPartition = ORDERS, topic_id: TopicId = TOPIC_ID
+) -> PartitionLog:
+    return directories.log_for(partition, topic_id=topic_id, config=config(), now_ms=NOW_MS)
+
+
+def crash(directories: LogDirectories) -> None:
+    """Let go of the locks as the end of the process would, and of nothing else."""
+    for directory in directories._directories.values():
+        directory.lock.release()
+
+
+def test_a_folder_is_made_and_marked_as_ours(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path / "a"], node_id=3)
+    lines = (tmp_path / "a" / "meta.properties").read_text().splitlines()
+    assert [line.split("=")[0] for line in lines] == ["node.id", "directory.id", "version", "cluster.id"]
+    assert lines[0] == "node.id=3"
+    assert lines[2:] == ["version=1", f"cluster.id={directories.cluster_id}"]
+    directories.close()
+    assert LogDirectories.open([tmp_path / "a"], node_id=3).cluster_id == directories.cluster_id
+
+
+def test_a_folder_of_another_node_or_cluster_is_refused(tmp_path: Path) -> None:
+    LogDirectories.open([tmp_path], node_id=3, cluster_id="one").close()
+    with pytest.raises(UnusableDirectory, match=r"belongs to node 3; this is node 4"):
+        LogDirectories.open([tmp_path], node_id=4)
+    with pytest.raises(UnusableDirectory, match=r"belongs to cluster one; this is cluster two"):
+        LogDirectories.open([tmp_path], node_id=3, cluster_id="two")
+    LogDirectories.open([tmp_path], node_id=3).close()
+
+
+def test_kafkas_own_meta_properties_are_understood(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Sun Nov 15 10:30:57 UTC 2026\nnode.id=1\ndirectory.id=VU-In7rRxwBBNI_kGG0Y2A\nversion=1\ncluster.id=T6NB\n"
+    )
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    assert (directories.cluster_id, directories.directory_id(tmp_path)) == ("T6NB", "VU-In7rRxwBBNI_kGG0Y2A")
+
+
+def test_a_folder_in_use_is_refused_by_the_name_of_who_uses_it(tmp_path: Path) -> None:
+    held = LogDirectories.open([tmp_path], node_id=1)
+    with pytest.raises(UnusableDirectory, match=f"{tmp_path} is in use: process {os.getpid()}"):
+        LogDirectories.open([tmp_path], node_id=1)
+    held.close()
+    LogDirectories.open([tmp_path], node_id=1).close()
+
+
+def test_another_process_holds_a_folder_until_it_ends(tmp_path: Path) -> None:
+    program = (
+        "import sys; from moldau.log.directories import LogDirectories; "
+        "LogDirectories.open([sys.argv[1]], node_id=1); print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(UnusableDirectory, match=f"process {holder.pid}"):
+            LogDirectories.open([tmp_path], node_id=1)
+        holder.kill()
+        holder.wait()
+    LogDirectories.open([tmp_path], node_id=1).close()
+
+
+def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UnusableDirectory, match="file"):
+        LogDirectories.open([tmp_path / "file"], node_id=1)
+
+
+def test_new_partitions_go_where_the_fewest_are(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    for index in range(5):
+        log_for(directories, TopicPartition("orders", index))
+    assert [len(list((tmp_path / name).glob("orders-*"))) for name in "ab"] == [3, 2]
+    directories.close()
+    directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    assert log_for(directories, TopicPartition("orders", 1)).directory == tmp_path / "b" / "orders-1"
+    assert log_for(directories, TopicPartition("more", 0)).directory == tmp_path / "b" / "more-0"
+
+
+def test_a_clean_stop_leaves_checkpoints_and_the_next_start_takes_them(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = log_for(directories)
+    append(log, b"a", b"b")
+    append(log, b"c")
+    log.advance_log_start(log.end_offset, now_ms=NOW_MS)
+    append(log, b"d")
+    directories.close(broker_epoch=9, high_watermarks={ORDERS: 4})
+    assert (tmp_path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":9}'
+    assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 0 4\n"
+    assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\norders 0 3\n"
+    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\norders 0 4\n"
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    assert directories.high_watermark(ORDERS) == 4
+    log = log_for(directories)
+    assert (log.log_start_offset, contents(log), log.recovery_point) == (3, [(3, b"d")], 4)
+
+
+def test_after_a_crash_the_recovery_point_is_that_of_the_last_checkpoint(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = log_for(directories)
+    append(log, b"a")
+    log.flush()
+    directories.checkpoints().write()
+    append(log, b"b")
+    crash(directories)
+    again = log_for(LogDirectories.open([tmp_path], node_id=1))
+    assert (again.recovery_point, contents(again)) == (1, [(0, b"a"), (1, b"b")])
+
+
+def test_a_deleted_partition_frees_its_name_at_once_and_its_disk_soon(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    old = log_for(directories)
+    append(old, b"old")
+    reader = old.read(old.log_start_offset, bytes_max=1000, end=old.end_offset, one_batch=True)
+    directories.delete(old)
+    assert contents(log_for(directories, topic_id=TopicId(b"another topic id"))) == []
+    assert [path.name[:9] for path in tmp_path.glob("*-delete")] == ["orders-0."]
+    removal = directories.removals_due(NOW_MS)
+    assert removal is not None
+    removal()
+    assert list(tmp_path.glob("*-delete")) == []
+    assert len(reader.read()) == len(reader)
+    assert directories.removals_due(NOW_MS) is None
+
+
+def test_a_folder_that_was_to_be_deleted_is_at_the_next_start(tmp_path: Path) -> None:
+    (tmp_path / "orders-0.0123456789abcdef0123456789abcdef-delete").mkdir()
+    removal = LogDirectories.open([tmp_path], node_id=1).removals_due(NOW_MS)
+    assert removal is not None
+    removal()
+    assert list(tmp_path.glob("*-delete")) == []
+
+
+def test_strange_folders_are_left_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("lost+found", "gone-0"):
+        (tmp_path / name).mkdir()
+    with caplog.at_level(logging.WARNING):
+        directories = LogDirectories.open([tmp_path], node_id=1)
+        assert directories.warn_unclaimed() == [TopicPartition("gone", 0)]
+    assert "lost+found" in caplog.text
+    assert "gone-0" in caplog.text
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"lost+found", "gone-0"}
+
+
+def test_a_folder_of_an_older_topic_of_the_same_name_is_kept_aside(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    append(log_for(directories), b"old")
+    directories.close()
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    assert contents(log_for(directories, topic_id=TopicId(b"another topic id"))) == []
+    assert [path.name[:9] for path in tmp_path.glob("*-stray")] == ["orders-0."]
+
+
+def test_a_folder_that_cannot_be_written_to_gets_no_new_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    log = log_for(directories)
+    append(log, b"a")
+
+    def full(fd: int, data: bytes, position: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "pwrite", full)
+        with pytest.raises(LogError) as refused:
+            append(log, b"b")
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert directories.failures == {tmp_path / "a": "No space left on device"}
+    assert {log_for(directories, TopicPartition("more", index)).directory.parent for index in range(3)} == {
+        tmp_path / "b"
+    }
+    append(log, b"c")
+    assert contents(log) == [(0, b"a"), (1, b"c")]
