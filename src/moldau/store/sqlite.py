@@ -1,7 +1,7 @@
 """The metadata store in one SQLite file, for all the brokers of one machine.
 
 One thread owns the connection, so the event loop never waits for a disk. Appends are forced to disk (WAL with
-synchronous=FULL); heartbeats are not, because a machine that lost them has no living brokers either.
+synchronous=FULL); registrations are not, because a machine that lost them has no living brokers either.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ class SqliteStore:
     async def register(self, registration: Registration) -> None:
         def transaction() -> None:
             now_ms = self._clock.now_ms()
-            with _transaction(self._db):
-                row = self._db.execute(
+            with _transaction(self._pulse):
+                row = self._pulse.execute(
                     "SELECT pid, started, heartbeat_ms FROM registration WHERE broker_id = ?",
                     (registration.broker_id,),
                 ).fetchone()
                 if row and ProcessId(row[0], row[1]) != self._process and self._lives(now_ms, *row):
                     raise StoreError(f"broker {registration.broker_id} is already running as process {row[0]}")
-                self._db.execute(
+                self._pulse.execute(
                     "INSERT OR REPLACE INTO registration (broker_id, pid, started, heartbeat_ms, payload) "
                     "VALUES (?, ?, ?, ?, ?)",
                     (registration.broker_id, self._process.pid, self._process.started, now_ms, registration.payload),
@@ -197,7 +197,7 @@ class SqliteStore:
 
     def _close(self) -> None:
         for broker_id in self._registered:
-            self._db.execute(
+            self._pulse.execute(
                 "DELETE FROM registration WHERE broker_id = ? AND pid = ? AND started = ?",
                 (broker_id, self._process.pid, self._process.started),
             )

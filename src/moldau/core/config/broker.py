@@ -82,9 +82,12 @@ _DYNAMIC = """
 DYNAMIC_BROKER_CONFIGS = frozenset(_DYNAMIC.split())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class BrokerLayers:
-    """The texts that were set, by where: for this broker, for all brokers, in the file, environment and arguments."""
+    """The texts that were set, by where: for this broker, for all brokers, in the file, environment and arguments.
+
+    Compared by identity, so that what is derived from them can be remembered.
+    """
 
     static: Mapping[str, str] = field(default_factory=dict)
     dynamic_default: Mapping[str, str] = field(default_factory=dict)

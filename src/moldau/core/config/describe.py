@@ -7,7 +7,8 @@ older one (log.retention.hours behind log.retention.ms), Kafka lists the older o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers
@@ -51,27 +52,24 @@ _FAMILY: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 def describe_topic_config(overrides: Mapping[str, str], layers: BrokerLayers) -> list[ConfigEntry]:
     """Every key of a topic that has these overrides, on a broker with these layers."""
-    broker_values = layers.effective()
-    entries = []
-    for definition in TOPIC_CONFIGS.values():
-        overridden = definition.name in overrides
-        if definition.internal and not overridden:
-            continue
-        value = (
-            definition.parse(overrides[definition.name]) if overridden else broker_default(definition, broker_values)
-        )
-        entries.append(_topic_entry(definition, value, overridden, layers))
-    return entries
+    entries = dict(_topic_defaults(layers))
+    for name, text in overrides.items():
+        definition = TOPIC_CONFIGS.get(name)
+        if definition is not None:
+            entries[name] = _overridden(entries.get(name) or _topic_default(definition, layers), definition, text)
+    return list(entries.values())
 
 
-def _topic_entry(definition: ConfigDef, value: ConfigValue, overridden: bool, layers: BrokerLayers) -> ConfigEntry:
-    text = format_value(value)
+@lru_cache(maxsize=4)  # a broker has one set of layers at a time, and every CreateTopics asks for all of this
+def _topic_defaults(layers: BrokerLayers) -> Mapping[str, ConfigEntry]:
+    return {each.name: _topic_default(each, layers) for each in TOPIC_CONFIGS.values() if not each.internal}
+
+
+def _topic_default(definition: ConfigDef, layers: BrokerLayers) -> ConfigEntry:
     synonyms = _synonyms(definition.synonyms[0].name, layers) if definition.synonyms else ()
-    if overridden:
-        synonyms = (ConfigSynonym(definition.name, text, ConfigSource.DYNAMIC_TOPIC_CONFIG), *synonyms)
     return ConfigEntry(
         name=definition.name,
-        value=text,
+        value=format_value(broker_default(definition, layers.effective())),
         source=_source(synonyms),
         read_only=False,
         sensitive=False,
@@ -79,6 +77,12 @@ def _topic_entry(definition: ConfigDef, value: ConfigValue, overridden: bool, la
         synonyms=synonyms,
         documentation=definition.doc,
     )
+
+
+def _overridden(default: ConfigEntry, definition: ConfigDef, text: str) -> ConfigEntry:
+    source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    own = ConfigSynonym(definition.name, format_value(definition.parse(text)), source)
+    return replace(default, value=own.value, source=source, synonyms=(own, *default.synonyms))
 
 
 def describe_broker_config(config: BrokerConfig) -> list[ConfigEntry]:
