@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from moldau.core.config.broker import BrokerConfig
     from moldau.log.directories import LogDirectories
     from moldau.wire.frame import RequestHeader
+    from moldau.wire.messages.api_versions import ApiVersion
 
 
 @dataclass(slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Services:
     """Everything that lives as long as the broker does."""
 
     broker_id: int
+    api_versions: list[ApiVersion]
     config: BrokerConfig
     clock: Clock
     controller: Controller

@@ -19,7 +19,7 @@ from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
 from moldau.wire.encoding import Encoder
-from moldau.wire.frame import RequestHeader, has_flexible_response_header, read_request_header, response_parts
+from moldau.wire.frame import RequestHeader, read_request_header, response_parts
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +33,12 @@ class HandlerFailed(ProtocolViolation):
 class Route:
     """Everything about one API at one version that can be looked up beforehand."""
 
-    __slots__ = ("_encoders", "api", "decode", "is_flexible_reply", "version")
+    __slots__ = ("_encoders", "api", "decode", "version")
 
     def __init__(self, api: Api, version: int) -> None:
         self.api = api
         self.version = version
         self.decode: Decoder = decoder(api.request, version)
-        self.is_flexible_reply = has_flexible_response_header(api.key, version, {api.key: api.request.FLEXIBLE_FROM})
         self._encoders: dict[type[Any], Encoder] = {}
 
     def reply(self, response: Any, correlation_id: int) -> list[Part]:
@@ -49,7 +48,7 @@ class Route:
             encode = self._encoders[kind] = encoder(kind, self.version)
         body: list[Part] = []
         encode(response, body)
-        return response_parts(correlation_id, self.is_flexible_reply, body)
+        return response_parts(correlation_id, kind, self.version, body)
 
     def __str__(self) -> str:
         return f"{self.api.key.name} v{self.version}"
@@ -82,11 +81,10 @@ class Unanswered:
 class Dispatch:
     """The handler table at work."""
 
-    __slots__ = ("_apis", "_flexible_from", "_routes", "_services")
+    __slots__ = ("_apis", "_routes", "_services")
 
     def __init__(self, table: Iterable[Api], services: Services) -> None:
         self._apis = {int(row.key): row for row in table}
-        self._flexible_from = {key: row.request.FLEXIBLE_FROM for key, row in self._apis.items()}
         self._routes: dict[tuple[int, int], Route] = {}
         self._services = services
 
@@ -94,11 +92,11 @@ class Dispatch:
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
-            return unsupported_version(correlation_id)
+            return unsupported_version(correlation_id, self._services.api_versions)
         api = route.api
         if api.waits:
             frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
-        header, at = read_request_header(frame, self._flexible_from)
+        header, at = read_request_header(frame)
         request, _ = route.decode(frame, at)
         answer = self._call(route, request, header, peer)
         if answer is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
 from moldau.core.config.topic import TopicConfig
@@ -18,16 +18,9 @@ log = logging.getLogger(__name__)
 class Partitions:
     """Found by topic name or by topic id; a topic that this broker has no replica of is not here."""
 
-    def __init__(
-        self,
-        broker_id: int,
-        *,
-        directories: LogDirectories,
-        topic_config: Callable[[ClusterImage, TopicImage], TopicConfig],
-    ) -> None:
+    def __init__(self, broker_id: int, directories: LogDirectories) -> None:
         self._broker_id = broker_id
         self._directories = directories
-        self._topic_config = topic_config
         self._topics: dict[str, dict[int, Partition]] = {}
         self._by_id: dict[bytes, dict[int, Partition]] = {}
 
@@ -39,6 +32,9 @@ class Partitions:
         found = self._by_id.get(topic_id)
         return None if found is None else found.get(index)
 
+    def has_topic_id(self, topic_id: bytes) -> bool:
+        return topic_id in self._by_id
+
     def all(self) -> Iterator[Partition]:
         for topic in self._topics.values():
             yield from topic.values()
@@ -46,17 +42,19 @@ class Partitions:
     def of_topic(self, topic: str) -> Mapping[int, Partition]:
         return self._topics.get(topic, {})
 
-    def apply(self, old: ClusterImage | None, new: ClusterImage, *, now_ms: int) -> None:
+    def apply(self, old: ClusterImage | None, new: ClusterImage, *, defaults: TopicConfig, now_ms: int) -> None:
         """Make the folders what the image says: new partitions, gone topics, changed leaders and configs."""
         before = old.topics if old is not None else {}
-        for name, topic in before.items():
-            kept = new.topics.get(name)
-            if kept is None or kept.id != topic.id:
-                self._remove(topic)
-        configs_changed = old is None or old.broker_configs != new.broker_configs
-        for name, topic in new.topics.items():
-            if configs_changed or before.get(name) is not topic:
-                self._update(topic, self._topic_config(new, topic), now_ms)
+        if old is None or old.broker_configs != new.broker_configs:
+            changed: Iterable[str] = before.keys() | new.topics.keys()
+        else:
+            changed = new.changed_topics
+        for name in changed:
+            known, topic = before.get(name), new.topics.get(name)
+            if known is not None and (topic is None or topic.id != known.id):
+                self._remove(known)
+            if topic is not None:
+                self._update(topic, defaults.override(topic.configs), now_ms)
 
     def _update(self, topic: TopicImage, config: TopicConfig, now_ms: int) -> None:
         here = self._topics.setdefault(topic.name, {})

@@ -214,17 +214,14 @@ class LogDirectories:
         self._directories[os.path.dirname(log.path)].folders.discard(log.partition)
         self._doomed.append(log.delete())
 
-    def warn_unclaimed(self) -> list[TopicPartition]:
-        """Partitions that have a folder here but that nobody asked for, once everything known has been asked for."""
-        strays = sorted(
-            (partition, each.path)
+    def unclaimed(self) -> dict[TopicPartition, TopicId | None]:
+        """Partitions that have a folder here but that nobody asked for, with the id of their topic if they tell it."""
+        return {
+            partition: read_partition_metadata(f"{each.path}/{partition}")
             for each in self._directories.values()
-            for partition in each.folders
+            for partition in sorted(each.folders)
             if partition not in self._logs
-        )
-        for partition, path in strays:
-            LOGGER.warning("%s/%s belongs to no topic of this cluster; leaving it alone", path, partition)
-        return [partition for partition, _ in strays]
+        }
 
     def removals_due(self, now_ms: int) -> Callable[[], None] | None:
         """What deletes the files whose time has come, to be called in any thread; None when there are none."""

@@ -12,6 +12,8 @@ from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, Raw
 from collections.abc import Callable
 from pathlib import Path
 
+import uvloop
+
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.load import load_config, parse_overrides
@@ -41,7 +43,7 @@ def main(arguments: list[str]) -> int:
     logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(message)s")
     try:
         config = configuration(options)
-        asyncio.run(run(config, options))
+        uvloop.run(run(config, options))
     except ConfigError as wrong:
         return complain(str(wrong), exit_code=USAGE)
     except StartFailed as wrong:

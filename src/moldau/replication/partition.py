@@ -93,12 +93,12 @@ class Partition:
             return EpochEnd(leader_epoch, self.log.end_offset)
         return self.log.epoch_end(leader_epoch)
 
-    def delete_records(self, before: Offset) -> Offset | ErrorCode:
+    def delete_records(self, before: Offset, *, now_ms: int) -> Offset | ErrorCode:
         """Move the log's start; -1 stands for the high watermark. Gives the new low watermark."""
         target = self.high_watermark if before == -1 else before
         if not 0 <= target <= self.high_watermark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
-        self.log.advance_log_start(target)
+        self.log.advance_log_start(target, now_ms=now_ms)
         self.disturb()
         return self.log.log_start_offset
 

@@ -33,21 +33,18 @@ def announced(table: Iterable[Api]) -> list[ApiVersion]:
     ]
 
 
-def unsupported_version(correlation_id: int) -> list[Part]:
-    from moldau.broker.handlers import TABLE
-
-    asked = [known for known in announced(TABLE) if known.api_key == ApiKey.API_VERSIONS]
+def unsupported_version(correlation_id: int, known: Iterable[ApiVersion]) -> list[Part]:
+    """A client of the future learns which versions of this very API it may use."""
+    asked = [version for version in known if version.api_key == ApiKey.API_VERSIONS]
     response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=asked)
     body: list[Part] = []
     encoder(ApiVersionsResponse, 0)(response, body)
-    return response_parts(correlation_id, False, body)
+    return response_parts(correlation_id, ApiVersionsResponse, 0, body)
 
 
 @api(ApiKey.API_VERSIONS, ApiVersionsRequest, versions=(0, 4))
 def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
-    from moldau.broker.handlers import TABLE
-
     named = (request.client_software_name, request.client_software_version)
     if context.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=announced(TABLE))
+    return ApiVersionsResponse(api_keys=context.services.api_versions)

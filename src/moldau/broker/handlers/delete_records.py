@@ -49,7 +49,7 @@ def _delete(topic: str, index: int, *, before: Offset, context: Context) -> Dele
     if partition.log.config.compact and not partition.log.config.delete:
         # A compacted log promises the last value of every key: nobody may cut its head off.
         return _refused(index, ErrorCode.POLICY_VIOLATION)
-    deleted = partition.delete_records(before)
+    deleted = partition.delete_records(before, now_ms=context.services.clock.now_ms())
     if isinstance(deleted, ErrorCode):
         return _refused(index, deleted)
     return DeleteRecordsPartitionResult(partition_index=index, low_watermark=deleted)

@@ -27,6 +27,7 @@ from moldau.wire.messages.produce import (
 )
 
 TOPIC_IDS_SINCE = 13
+CURRENT_LEADER_SINCE = 10
 ACKS_ALLOWED = (-1, 0, 1)
 ATTRIBUTES_LOW_AT = 22
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
@@ -54,7 +55,7 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyn
                 failed = True
                 if partition is None:
                     wrong = _not_here(topic.name, topic.topic_id, index=data.index, services=services)
-                reply = _refused(wrong, data, partition=partition)
+                reply = _refused(wrong, data, partition=partition, version=version)
             replies.append(reply)
         topics.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=replies))
     if request.acks == 0:
@@ -62,7 +63,7 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyn
             raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
         return None
     response = ProduceResponse(responses=topics)
-    if failed and version >= 10:
+    if failed and version >= CURRENT_LEADER_SINCE:
         response.node_endpoints = node_endpoints(services.controller.image, _moved(topics), context.peer.listener_name)
     if to_flush:
         return asyncio.ensure_future(_after_flush(response, to_flush, services))
@@ -103,7 +104,9 @@ def _not_here(name: str, topic_id: bytes, *, index: int, services: Services) -> 
     return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _refused(wrong: ApiError, data: PartitionProduceData, *, partition: Partition | None) -> PartitionProduceResponse:
+def _refused(
+    wrong: ApiError, data: PartitionProduceData, *, partition: Partition | None, version: int
+) -> PartitionProduceResponse:
     reply = PartitionProduceResponse(
         index=data.index,
         error_code=wrong.code,
@@ -119,7 +122,7 @@ def _refused(wrong: ApiError, data: PartitionProduceData, *, partition: Partitio
         ]
         if partition is not None:
             reply.log_start_offset = partition.log.log_start_offset
-    if partition is not None and wrong.code in _LEADER_MOVED:
+    if partition is not None and wrong.code in _LEADER_MOVED and version >= CURRENT_LEADER_SINCE:
         reply.current_leader = current_leader(partition)
     return reply
 
@@ -135,5 +138,13 @@ def _moved(topics: list[TopicProduceResponse]) -> set[int]:
 
 async def _after_flush(response: ProduceResponse, logs: list[PartitionLog], services: Services) -> ProduceResponse:
     """`flush.messages` holds the reply back until the disk has the records; waiting requests share one fsync."""
-    await asyncio.gather(*(services.flusher.flush(log) for log in logs))
+    try:
+        await asyncio.gather(*(services.flusher.flush(log) for log in logs))
+    except OSError as wrong:
+        # Which of them failed is all the same: none of this request may count as stored.
+        message = f"could not be written to disk: {wrong.strerror}"
+        for partition in (each for topic in response.responses for each in topic.partition_responses):
+            if partition.error_code == ErrorCode.NONE:
+                partition.error_code, partition.error_message = ErrorCode.KAFKA_STORAGE_ERROR, message
+                partition.base_offset = -1
     return response

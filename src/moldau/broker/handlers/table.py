@@ -1,0 +1,38 @@
+"""Every API that this broker answers. What is not here is not announced, and what is here is."""
+
+from __future__ import annotations
+
+from moldau.broker.api import Api
+from moldau.broker.handlers.api_versions import api_versions
+from moldau.broker.handlers.delete_records import delete_records
+from moldau.broker.handlers.describe_cluster import describe_cluster
+from moldau.broker.handlers.describe_configs import describe_configs
+from moldau.broker.handlers.describe_log_dirs import describe_log_dirs
+from moldau.broker.handlers.describe_producers import describe_producers
+from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
+from moldau.broker.handlers.fetch import fetch
+from moldau.broker.handlers.find_coordinator import find_coordinator
+from moldau.broker.handlers.init_producer_id import init_producer_id
+from moldau.broker.handlers.list_config_resources import list_config_resources
+from moldau.broker.handlers.list_offsets import list_offsets
+from moldau.broker.handlers.metadata import metadata
+from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
+from moldau.broker.handlers.produce import produce
+
+TABLE: tuple[Api, ...] = (
+    produce,
+    fetch,
+    list_offsets,
+    metadata,
+    find_coordinator,
+    api_versions,
+    delete_records,
+    init_producer_id,
+    offset_for_leader_epoch,
+    describe_configs,
+    describe_log_dirs,
+    describe_cluster,
+    describe_producers,
+    list_config_resources,
+    describe_topic_partitions,
+)

@@ -1,0 +1,115 @@
+"""What a broker does on its own, at intervals: retention, compaction, flushing, checkpoints, forgetting producers.
+
+Each duty is a plain method that takes the time, so that a test can call it; `run` calls them when they are due. What
+blocks for long runs in the thread pool, and a duty that fails says so and is tried again the next time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from typing import TypeAlias
+
+from moldau.broker.context import Services
+from moldau.log.cleaner import Cleaner
+from moldau.log.partition_log import PartitionLog
+
+log = logging.getLogger(__name__)
+
+NEVER_MS = 2**63 - 1
+TICK_MS = 1_000
+Duty: TypeAlias = Callable[[int], "Awaitable[None] | None"]
+
+
+class Housekeeping:
+    def __init__(self, services: Services, executor: Executor) -> None:
+        self._services = services
+        self._executor = executor
+        self._cleaner = Cleaner(memory_bytes=services.config.int("log.cleaner.dedupe.buffer.size"))
+        self._unflushed_since_ms: dict[PartitionLog, int] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin. Intervals are read anew each time, so that a dynamic change takes effect."""
+        config = self._services.config
+        self._every(lambda: config.int("log.retention.check.interval.ms"), self.delete_old_segments)
+        self._every(lambda: config.int("log.flush.offset.checkpoint.interval.ms"), self.write_checkpoints)
+        self._every(lambda: config.int("producer.id.expiration.check.interval.ms"), self.expire_producers)
+        self._every(lambda: self._services.config.int("log.cleaner.backoff.ms"), self.compact)
+        self._every(lambda: TICK_MS, self.flush_due)
+        self._every(lambda: TICK_MS, self.remove_files)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def delete_old_segments(self, now_ms: int) -> None:
+        for partition in self._services.partitions.all():
+            start = partition.log.log_start_offset
+            if partition.log.delete_old_segments(now_ms, partition.high_watermark):
+                log.info("%s: now begins at %d, was %d", partition.log.partition, partition.log.log_start_offset, start)
+
+    async def write_checkpoints(self, _: int) -> None:
+        pending = self._services.directories.checkpoints()
+        await asyncio.get_running_loop().run_in_executor(self._executor, pending.write)
+
+    def expire_producers(self, now_ms: int) -> None:
+        expiration_ms = self._services.config.int("producer.id.expiration.ms")
+        for partition in self._services.partitions.all():
+            partition.log.producers.expire(now_ms, expiration_ms)
+
+    async def compact(self, now_ms: int) -> None:
+        """Clean the dirtiest logs one after the other, until none is dirty enough."""
+        if not self._services.config.flag("log.cleaner.enable"):
+            return
+        while await self._cleaner.clean_dirtiest(self._compactable(), now_ms):
+            pass
+
+    def _compactable(self) -> list[tuple[PartitionLog, int]]:
+        return [
+            (partition.log, partition.last_stable_offset)
+            for partition in self._services.partitions.all()
+            if partition.log.config.compact
+        ]
+
+    def flush_due(self, now_ms: int) -> None:
+        """`flush.ms`, and segments that are full, for recovery to have less to read."""
+        since = self._unflushed_since_ms
+        for partition in self._services.partitions.all():
+            stored = partition.log
+            if not stored.unflushed_records:
+                since.pop(stored, None)
+            elif stored.config.flush_ms < NEVER_MS and now_ms - since.setdefault(stored, now_ms) >= stored.config.flush_ms:
+                since[stored] = now_ms
+                self._watch(self._services.flusher.flush(stored), stored)
+            elif stored.active.base_offset > stored.recovery_point:
+                self._watch(self._services.flusher.flush_rolled(stored), stored)
+
+    async def remove_files(self, now_ms: int) -> None:
+        due = self._services.directories.removals_due(now_ms)
+        if due:
+            await asyncio.get_running_loop().run_in_executor(self._executor, due)
+
+    def _watch(self, flush: asyncio.Future[None] | None, stored: PartitionLog) -> None:
+        def report(done: asyncio.Future[None]) -> None:
+            if not done.cancelled() and (failure := done.exception()) is not None:
+                log.error("%s: could not be flushed: %s", stored.partition, failure)
+
+        if flush is not None:
+            flush.add_done_callback(report)
+
+    def _every(self, interval_ms: Callable[[], int], duty: Duty) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(self._repeat(interval_ms, duty)))
+
+    async def _repeat(self, interval_ms: Callable[[], int], duty: Duty) -> None:
+        while True:
+            await asyncio.sleep(interval_ms() / 1000)
+            try:
+                running = duty(self._services.clock.now_ms())
+                if running is not None:
+                    await running
+            except Exception:
+                log.exception("%s failed; it is tried again later", getattr(duty, "__name__", duty))

@@ -1,0 +1,147 @@
+"""The composition root: builds a broker from its configuration, runs it, and takes it down in the reverse order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+
+from moldau.broker.context import Services
+from moldau.broker.dispatch import Dispatch
+from moldau.broker.fetch_sessions import FetchSessions
+from moldau.broker.flushing import Flusher
+from moldau.broker.handlers import TABLE
+from moldau.broker.handlers.api_versions import announced
+from moldau.broker.housekeeping import Housekeeping
+from moldau.broker.listener import ConnectionLimits, Listener, descriptors_for_connections
+from moldau.broker.partitions import Partitions
+from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
+from moldau.controller.producer_ids import ProducerIds
+from moldau.controller.runtime import Controller
+from moldau.core.clock import SystemClock
+from moldau.core.config.broker import BrokerConfig
+from moldau.log.directories import LogDirectories
+from moldau.log.meta_properties import UnusableDirectory
+from moldau.node.adoption import adopt_folders
+from moldau.node.running import BoundListener, Running, StartFailed
+from moldau.store.sqlite import FILE_NAME as METADATA_FILE
+from moldau.store.sqlite import SqliteStore
+from moldau.store.store import StoreError
+
+log = logging.getLogger(__name__)
+
+FETCH_SESSION_EVICTION_MS_MIN = 120_000  # Kafka's fixed value: a session that young is not taken away
+THREADS = 4  # fsync, compaction and checkpoints: they wait for the disk, not for a core
+
+
+async def serve(config: BrokerConfig, *, announce: Callable[[Running], None], stop: asyncio.Event) -> None:
+    """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`."""
+    async with AsyncExitStack() as running:
+        try:
+            node = await start(config, running)
+        except (UnusableDirectory, StoreError) as wrong:
+            raise StartFailed(str(wrong)) from wrong
+        announce(node)
+        await stop.wait()
+        log.info("stopping")
+
+
+async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
+    """Everything in the order of its needs; what is started is put on the stack that ends it."""
+    clock = SystemClock()
+    directories = LogDirectories.open(config.log_dirs, node_id=config.node_id)
+    running.callback(directories.close)
+    executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
+    running.callback(executor.shutdown)
+    store = await SqliteStore.open(directories.paths[0] / METADATA_FILE, clock)
+    running.push_async_callback(store.close)
+    controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
+    running.push_async_callback(controller.close)
+
+    services = Services(
+        broker_id=config.node_id,
+        api_versions=announced(TABLE),
+        config=configured(config, controller.image),
+        clock=clock,
+        controller=controller,
+        partitions=Partitions(config.node_id, directories),
+        directories=directories,
+        producer_ids=ProducerIds(controller),
+        fetch_sessions=FetchSessions(
+            sessions_max=config.int("max.incremental.fetch.session.cache.slots"),
+            eviction_ms_min=FETCH_SESSION_EVICTION_MS_MIN,
+        ),
+        flusher=Flusher(executor),
+    )
+    listeners = bind(services, running)
+    await controller.register(broker_image(config, listeners))
+    await adopt_folders(services)
+    open_partitions(services, config)
+    housekeeping = Housekeeping(services, executor)
+    housekeeping.start()
+    running.push_async_callback(housekeeping.stop)
+    for listener in listeners:
+        listener.start()
+    return Running(
+        broker_id=config.node_id,
+        cluster_id=directories.cluster_id,
+        listeners=tuple(BoundListener(each.name, each.host, each.port) for each in listeners),
+        data_dirs=tuple(directories.paths),
+    )
+
+
+def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
+    """The static configuration with what was changed while brokers ran."""
+    return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
+
+
+def open_partitions(services: Services, config: BrokerConfig) -> None:
+    """Open what the image has on this broker, and follow it from now on."""
+
+    def follow(old: ClusterImage | None, new: ClusterImage) -> None:
+        if old is None or old.broker_configs != new.broker_configs:
+            services.config = configured(config, new)
+        services.partitions.apply(
+            old, new, defaults=services.config.topic_defaults, now_ms=services.clock.now_ms()
+        )
+
+    follow(None, services.controller.image)
+    for partition in services.directories.unclaimed():
+        log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
+    services.controller.subscribe(follow)
+
+
+def bind(services: Services, running: AsyncExitStack) -> list[Listener]:
+    """Take all addresses before anything slow, so that a wrong one is known at once."""
+    config = services.config
+    allowed = ConnectionLimits(
+        connections_max=min(config.int("max.connections"), descriptors_for_connections()),
+        connections_per_host_max=config.int("max.connections.per.ip"),
+        idle_ms_max=config.int("connections.max.idle.ms"),
+        frame_bytes_max=config.int("socket.request.max.bytes"),
+    )
+    dispatch = Dispatch(TABLE, services)
+    bound = []
+    for wanted in config.listeners:
+        listener = Listener(wanted.name, dispatch=dispatch, allowed=allowed)
+        try:
+            listener.bind(wanted.host, wanted.port)
+        except OSError as wrong:
+            wrong.filename = str(wanted)
+            raise
+        running.callback(listener.close)
+        bound.append(listener)
+    return bound
+
+
+def broker_image(config: BrokerConfig, listeners: list[Listener]) -> BrokerImage:
+    ports = {listener.name: listener.port for listener in listeners}
+    advertised = config.advertised(ports, socket.gethostname())
+    return BrokerImage(
+        id=config.node_id,
+        endpoints={each.name: Endpoint(each.host, each.port, each.security) for each in advertised},
+        rack=config.optional_text("broker.rack"),
+    )
