@@ -234,11 +234,13 @@ class Validator:
         """Whether offsets are without gaps, and the largest timestamp; the records at fault are refused by name."""
         faults: list[tuple[int, ErrorCode, str]] = []
         in_order, newest, append_time = True, NO_TIMESTAMP, header.attributes & LOG_APPEND_TIME
+        oldest_allowed, newest_allowed = now_ms - self._before_ms_max, now_ms + self._after_ms_max
         for index, span in enumerate(spans(body, header.record_count)):
             timestamp = header.max_timestamp if append_time else header.base_timestamp + span.timestamp_delta
-            fault = self._fault(header, span, timestamp, now_ms)
-            if fault is not None:
-                faults.append((index, *fault))
+            if span.key_size < 0 or append_time or not oldest_allowed <= timestamp <= newest_allowed:
+                fault = self._fault(header, span, timestamp, now_ms)
+                if fault is not None:
+                    faults.append((index, *fault))
             newest = max(newest, timestamp)
             if span.offset_delta != index:
                 in_order = False

@@ -41,6 +41,7 @@ DELETE_HORIZON = 0x40
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
+_unpack_length = struct.Struct(">i").unpack_from
 _pack_offset = struct.Struct(">q").pack_into
 _pack_epoch = struct.Struct(">i").pack_into
 _pack_crc = struct.Struct(">I").pack_into
@@ -177,7 +178,8 @@ def batches(view: Buffer, at: int = 0, *, partial_tail: bool = False) -> Iterato
 
 def declared_bytes(view: Buffer, at: int) -> int:
     """How long the batch at this position says it is, which may be a lie; 12 bytes must be there."""
-    return int.from_bytes(view[at + 8 : at + OVERHEAD_BYTES], "big", signed=True) + OVERHEAD_BYTES
+    length: int = _unpack_length(view, at + 8)[0]
+    return length + OVERHEAD_BYTES
 
 
 def payload(view: memoryview, header: BatchHeader, *, decompressed_bytes_max: int) -> Buffer:
