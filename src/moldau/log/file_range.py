@@ -25,3 +25,6 @@ class FileRange:
     def after(self, count: int) -> FileRange:
         """What is left when the first `count` bytes are gone."""
         return FileRange(self.fd, self.position + count, self.size - count, self.owner)
+
+
+EMPTY = FileRange(-1, 0, 0, None)

@@ -18,7 +18,7 @@ from moldau.core.ids import Offset, TopicId, TopicPartition
 from moldau.log import recovery, timestamps, truncation
 from moldau.log.checkpoints import write_leader_epochs, write_partition_metadata
 from moldau.log.errors import LogError
-from moldau.log.file_range import FileRange
+from moldau.log.file_range import EMPTY, FileRange
 from moldau.log.files import TRANSACTION_INDEX
 from moldau.log.flush_point import FlushPoint, paths_to_sync
 from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
@@ -32,14 +32,13 @@ from moldau.log.segment import Segment
 from moldau.log.timestamps import TimestampedOffset
 from moldau.log.transaction_index import AbortedTransaction, aborted_between, append_aborted
 from moldau.log.validation import Validator
-from moldau.wire.batch import BatchHeader, stamp
+from moldau.wire.batch import CONTROL, BatchHeader, stamp
 
 __all__ = ["EMPTY", "Appended", "FlushPoint", "PartitionLog", "TimestampedOffset"]
 
 NO_TIMESTAMP = -1
 NO_SEGMENT_BYTES = -1
 HINTS_MAX = 64  # readers at different places of the active segment that are found again without a search
-EMPTY = FileRange(-1, 0, 0, None)
 
 
 class Appended(msgspec.Struct, frozen=True, gc=False):
@@ -150,15 +149,13 @@ class PartitionLog:
         offset = self.end_offset
         marker: Marker | None = None
         if header.producer_id >= 0:
-            if header.is_control:
+            if header.attributes & CONTROL:
                 marker = read_marker(records, transaction_version)
                 assert marker is not None, "coordinators write no other control records"
                 self.producers.check_marker(header, marker, offset=offset, origin=origin)
-            else:
-                if origin is Origin.CLIENT and (known := self.producers.find_duplicate(header)) is not None:
-                    first, last = Offset(known.first_offset), Offset(known.last_offset)
-                    return Appended(first, last, known.timestamp, self.log_start_offset, True)
-                self.producers.check(header, offset=offset, origin=origin, verified=verified)
+            elif known := self.producers.admit(header, offset=offset, origin=origin, verified=verified):
+                first, last = Offset(known.first_offset), Offset(known.last_offset)
+                return Appended(first, last, known.timestamp, self.log_start_offset, True)
         last_offset = Offset(offset + header.last_offset_delta)
         stamp(records, 0, offset, leader_epoch)
         self._write(records, last_offset, header.max_timestamp, first_offset=offset, now_ms=now_ms)
@@ -244,10 +241,12 @@ class PartitionLog:
             limit = self._limit(segment, end)
             size = limit - hint
             if size > bytes_max:
-                if one_batch and first_bytes == NO_SEGMENT_BYTES:
+                if first_bytes == NO_SEGMENT_BYTES:
                     first_bytes = segment.batch_bytes(file, hint)
-                size = max(bytes_max, first_bytes) if one_batch else bytes_max
-                size = min(size, limit - hint)
+                if first_bytes <= bytes_max:
+                    size = bytes_max
+                else:  # a part of one batch is of no use to anybody
+                    size = min(first_bytes, limit - hint) if one_batch else 0
             return FileRange(file.fd, hint, size, file) if size > 0 else EMPTY
         return EMPTY
 
