@@ -1,24 +1,12 @@
-"""The kinds of things that have a configuration, by Kafka's numbers, and how a broker is named among them."""
+"""How a broker is named where configurations are described and changed."""
 
 from __future__ import annotations
 
 import re
-from enum import IntEnum
 
 from moldau.core.errors import ApiError, ErrorCode
 
 _JAVA_INT = re.compile(r"[+-]?[0-9]{1,10}\Z")
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-    CLIENT_METRICS = 16
-    GROUP = 32
-
-
-RESOURCE_TYPES = frozenset(ResourceType)
 
 
 def parse_broker_id(what: str, text: str) -> int:

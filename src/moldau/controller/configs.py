@@ -105,14 +105,22 @@ def _decide(
     return Decision(records=() if validate_only else tuple(records), reply=replies)
 
 
-def _refuse_request(resource: ResourceChange, incremental: bool) -> Refusal | None:
+def refuse_changes(changes: Sequence[ConfigChange]) -> Refusal | None:
     """What is wrong whatever the resource is."""
-    names = [each.name for each in resource.changes]
+    names = [each.name for each in changes]
     if len(set(names)) != len(names):
         return Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [each.name for each in resource.changes if each.value is None and each.operation != Operation.DELETE]
+    nulls = [each.name for each in changes if each.value is None and each.operation != Operation.DELETE]
     if nulls:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    return None
+
+
+def _refuse_request(resource: ResourceChange, incremental: bool) -> Refusal | None:
+    """What is wrong before anything is looked up."""
+    refusal = refuse_changes(resource.changes)
+    if refusal is not None:
+        return refusal
     if resource.type in (ResourceType.CLIENT_METRICS, ResourceType.GROUP) or (
         incremental and resource.type == ResourceType.BROKER_LOGGER
     ):

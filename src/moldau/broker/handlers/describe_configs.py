@@ -6,9 +6,10 @@ Topics, brokers and broker loggers. There are no groups and no client metrics ye
 from __future__ import annotations
 
 from moldau.broker.api import api
-from moldau.broker.config_resources import RESOURCE_TYPES, ResourceType, parse_broker_id
+from moldau.broker.config_resources import parse_broker_id
 from moldau.broker.context import Context
 from moldau.broker.loggers import levels
+from moldau.controller.configs import ResourceType
 from moldau.core.config.definitions import ConfigSource
 from moldau.core.config.describe import (
     UNKNOWN_TYPE,
@@ -29,10 +30,12 @@ from moldau.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+_RESOURCE_TYPES = frozenset(ResourceType)
+
 
 @api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, versions=(1, 4))
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
-    if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
+    if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):
         # An unknown kind of resource spoils the whole request, as it does for Kafka.
         unknown = ApiError(ErrorCode.INVALID_REQUEST)
         return DescribeConfigsResponse(results=[_failed(resource, unknown) for resource in request.resources])

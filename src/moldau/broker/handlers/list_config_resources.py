@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from moldau.broker.api import api
-from moldau.broker.config_resources import RESOURCE_TYPES, ResourceType
 from moldau.broker.context import Context
+from moldau.controller.configs import ResourceType
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
@@ -14,13 +14,15 @@ from moldau.wire.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
+_RESOURCE_TYPES = frozenset(ResourceType)
+
 
 @api(ApiKey.LIST_CONFIG_RESOURCES, ListConfigResourcesRequest, versions=(0, 1))
 def list_config_resources(request: ListConfigResourcesRequest, context: Context) -> ListConfigResourcesResponse:
-    wanted = set(request.resource_types) or set(RESOURCE_TYPES)
+    wanted = set(request.resource_types) or set(_RESOURCE_TYPES)
     if context.version == 0:
         wanted = {ResourceType.CLIENT_METRICS}
-    if not wanted <= RESOURCE_TYPES:
+    if not wanted <= _RESOURCE_TYPES:
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     image = context.services.controller.image
     return ListConfigResourcesResponse(

@@ -1,0 +1,68 @@
+"""CreateTopics: v5 answers with the topic's numbers and configuration, v7 with its id."""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.controller.topics import CreatedTopic, NewTopic, decide_create_topics
+from moldau.core.config.describe import ConfigEntry
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+@api(ApiKey.CREATE_TOPICS, CreateTopicsRequest, versions=(2, 7))
+async def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
+    services = context.services
+    wanted = [_new_topic(topic) for topic in request.topics]
+    if request.timeout_ms <= 0:
+        # Who gives us no time at all has given up already.
+        late = [CreatedTopic(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in wanted]
+        return CreateTopicsResponse(topics=[_shape(topic) for topic in late])
+    try:
+        created = await services.controller.write(
+            lambda image: decide_create_topics(
+                image, wanted, config=services.config, validate_only=request.validate_only
+            )
+        )
+    except ApiError as wrong:
+        created = [CreatedTopic(topic.name, wrong.code, wrong.message) for topic in wanted]
+    return CreateTopicsResponse(topics=[_shape(topic) for topic in created])
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic:
+    return NewTopic(
+        name=topic.name,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=[(each.partition_index, each.broker_ids) for each in topic.assignments],
+        configs=[(each.name, each.value) for each in topic.configs],
+    )
+
+
+def _shape(topic: CreatedTopic) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_code=topic.error,
+        error_message=topic.message,
+        num_partitions=topic.partitions,
+        replication_factor=topic.replication_factor,
+        configs=[_config(entry) for entry in topic.configs],
+    )
+
+
+def _config(entry: ConfigEntry) -> CreatableTopicConfigs:
+    return CreatableTopicConfigs(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+    )

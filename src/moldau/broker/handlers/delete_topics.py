@@ -1,0 +1,46 @@
+"""DeleteTopics: v5 explains its errors, v6 takes topics by name or by id."""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.ids import TopicId
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
+
+IDS_SINCE = 6
+
+
+@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6))
+async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
+    services = context.services
+    wanted = _references(request, context.version)
+    if request.timeout_ms <= 0:
+        # Who gives us no time at all has given up already.
+        return _response([DeletedTopic(each.name, each.topic_id, ErrorCode.REQUEST_TIMED_OUT) for each in wanted])
+    try:
+        deleted = await services.controller.write(
+            lambda image: decide_delete_topics(image, wanted, config=services.config)
+        )
+    except ApiError as wrong:
+        deleted = [DeletedTopic(each.name, each.topic_id, wrong.code, wrong.message) for each in wanted]
+    return _response(deleted)
+
+
+def _references(request: DeleteTopicsRequest, version: int) -> list[TopicReference]:
+    if version < IDS_SINCE:
+        return [TopicReference(name) for name in request.topic_names]
+    return [TopicReference(topic.name, TopicId(topic.topic_id)) for topic in request.topics]
+
+
+def _response(deleted: list[DeletedTopic]) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=topic.name, topic_id=topic.topic_id, error_code=topic.error, error_message=topic.message
+            )
+            for topic in deleted
+        ]
+    )

@@ -1,0 +1,109 @@
+"""IncrementalAlterConfigs: changes the keys that are named and no others, of topics, brokers and this broker's loggers.
+
+The loggers are this process's own affair: the cluster's metadata knows nothing of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from moldau.broker.api import api
+from moldau.broker.config_resources import parse_broker_id
+from moldau.broker.context import Context
+from moldau.broker.loggers import LevelChange, change_levels
+from moldau.controller.configs import (
+    AlteredResource,
+    ConfigChange,
+    Operation,
+    ResourceChange,
+    ResourceType,
+    decide_incremental_alter_configs,
+    refuse_changes,
+)
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+@api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, versions=(0, 1))
+async def incremental_alter_configs(
+    request: IncrementalAlterConfigsRequest, context: Context
+) -> IncrementalAlterConfigsResponse:
+    wanted = [
+        ResourceChange(
+            type=resource.resource_type,
+            name=resource.resource_name,
+            changes=[ConfigChange(each.name, each.value, each.config_operation) for each in resource.configs],
+        )
+        for resource in request.resources
+    ]
+    times_named = Counter((resource.type, resource.name) for resource in wanted)
+    loggers = [
+        each for each in wanted if each.type == ResourceType.BROKER_LOGGER and times_named[each.type, each.name] == 1
+    ]
+    others = [each for each in wanted if each not in loggers]
+    altered = await _alter(others, validate_only=request.validate_only, context=context)
+    altered += [_alter_loggers(each, validate_only=request.validate_only, context=context) for each in loggers]
+    order = {(resource.type, resource.name): place for place, resource in enumerate(wanted)}
+    altered.sort(key=lambda resource: order[resource.type, resource.name])
+    return IncrementalAlterConfigsResponse(responses=[_shape(resource) for resource in altered])
+
+
+async def _alter(wanted: list[ResourceChange], *, validate_only: bool, context: Context) -> list[AlteredResource]:
+    services = context.services
+    if not wanted:
+        return []
+    try:
+        return await services.controller.write(
+            lambda image: decide_incremental_alter_configs(
+                image, wanted, config=services.config, validate_only=validate_only
+            )
+        )
+    except ApiError as wrong:
+        return [AlteredResource(resource.type, resource.name, wrong.code, wrong.message) for resource in wanted]
+
+
+def _alter_loggers(resource: ResourceChange, *, validate_only: bool, context: Context) -> AlteredResource:
+    try:
+        refusal = refuse_changes(resource.changes)
+        if refusal is not None:
+            raise ApiError(refusal.error, refusal.message)
+        _check_node(resource.name, context.services.broker_id)
+        changes = [_level_change(change) for change in resource.changes]
+        change_levels(changes, validate_only=validate_only)
+    except ApiError as wrong:
+        return AlteredResource(resource.type, resource.name, wrong.code, wrong.message)
+    return AlteredResource(resource.type, resource.name)
+
+
+def _check_node(name: str, broker_id: int) -> None:
+    if parse_broker_id("Node", name) != broker_id:
+        message = f"Unexpected node id. Expected {broker_id}, but received {name}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _level_change(change: ConfigChange) -> LevelChange:
+    match change.operation:
+        case Operation.SET:
+            return LevelChange(change.name, change.value)
+        case Operation.DELETE:
+            return LevelChange(change.name, None)
+        case Operation.APPEND | Operation.SUBTRACT:
+            verb = Operation(change.operation).name
+            message = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
+            raise ApiError(ErrorCode.INVALID_REQUEST, message)
+        case _:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.operation}")
+
+
+def _shape(resource: AlteredResource) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=resource.error,
+        error_message=resource.message,
+        resource_type=resource.type,
+        resource_name=resource.name,
+    )
