@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from moldau.core.ids import Offset
+from moldau.core.ids import Offset, TopicId
 from moldau.log import cleaning
 from moldau.log.batch_filter import BatchFilter, LastSent, Rules
 from moldau.log.checkpoints import CLEANER_OFFSETS, read_offsets
@@ -588,6 +588,21 @@ def test_the_cleaner_keeps_how_far_it_got(tmp_path: Path) -> None:
     assert Cleaner(memory_bytes=MEMORY).first_dirty_offset(log) == log.active.base_offset
     cleaner.forget(log)
     assert cleaner.first_dirty_offset(log) is None
+
+
+def test_a_new_topic_does_not_inherit_how_far_its_namesake_was_clean(tmp_path: Path) -> None:
+    log = dirty_log(tmp_path)
+    cleaner = Cleaner(memory_bytes=MEMORY)
+    assert run(cleaner, log) is log
+    shutil.rmtree(log.path)
+    namesake = PartitionLog.create(
+        log.path, partition=PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS
+    )
+    assert cleaner.first_dirty_offset(namesake) is None
+    for number in range(100):
+        put(namesake, ("k", "v" * number))
+    assert run(cleaner, namesake) is namesake
+    assert read_offsets(str(tmp_path), CLEANER_OFFSETS) == {PARTITION: namesake.active.base_offset}
 
 
 def test_a_log_that_does_not_ask_for_it_is_not_compacted(tmp_path: Path) -> None:

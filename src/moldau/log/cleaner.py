@@ -39,10 +39,13 @@ class Cleaner:
     async def clean_dirtiest(self, logs: Iterable[tuple[PartitionLog, int]], now_ms: int) -> PartitionLog | None:
         """Clean the log with the largest dirty share, if any is worth it. Each comes with its last stable offset.
 
-        None when nothing was cleaned, be it for lack of dirt or for a fault: then it is time to rest.
+        None when nothing was cleaned, be it for lack of dirt or for a fault: then it is time to rest. The checkpoint
+        keeps only logs that are among these, so that a deleted topic's does not outlive it.
         """
         found: list[tuple[float, int, PartitionLog, Dirt]] = []
+        known = []
         for number, (log, last_stable_offset) in enumerate(logs):
+            known.append(log)
             if not log.config.compact or len(log.segments) < 2 or (log.topic_id, log.partition) in self._uncleanable:
                 continue
             dirt = self._measure(log, last_stable_offset, now_ms)
@@ -51,19 +54,27 @@ class Cleaner:
         if not found:
             return None
         _, _, log, dirt = max(found)
-        return log if await self._clean_log(log, dirt, now_ms) else None
+        if not await self._clean_log(log, dirt, now_ms):
+            return None
+        folder = os.path.dirname(log.path)
+        neighbours = [each for each in known if os.path.dirname(each.path) == folder]
+        clean_to = {each.partition: self.first_dirty_offset(each) for each in neighbours}
+        offsets = {partition: offset for partition, offset in clean_to.items() if offset is not None}
+        await asyncio.to_thread(write_offsets, folder, CLEANER_OFFSETS, offsets)
+        return log
 
     def first_dirty_offset(self, log: PartitionLog) -> int | None:
-        """How far a log was cleaned; None when it never was."""
-        folder = os.path.dirname(log.path)
-        known = self._clean.get((folder, log.partition))
-        if known is not None:
-            return known[1] if known[0] == log.topic_id else None
-        if folder not in self._loaded:
-            self._loaded[folder] = _read(folder)
-        offset = self._loaded[folder].get(log.partition)
-        if offset is not None:
-            self._clean[folder, log.partition] = (log.topic_id, offset)
+        """How far a log was cleaned; None when it never was, even if a deleted topic of its name was."""
+        place = (os.path.dirname(log.path), log.partition)
+        if place[0] not in self._loaded:
+            self._loaded[place[0]] = _read(place[0])
+        claimed = self._loaded[place[0]].pop(log.partition, None)
+        if claimed is not None:
+            self._clean.setdefault(place, (log.topic_id, claimed))
+        topic_id, offset = self._clean.get(place, (log.topic_id, None))
+        if topic_id != log.topic_id:
+            del self._clean[place]
+            return None
         return offset
 
     def truncated(self, log: PartitionLog) -> None:
@@ -97,14 +108,8 @@ class Cleaner:
             return False
         if end_offset is None or end_offset <= dirt.first_dirty_offset:
             return False
-        folder = os.path.dirname(log.path)
-        self._clean[folder, log.partition] = (log.topic_id, end_offset)
-        await asyncio.to_thread(write_offsets, folder, CLEANER_OFFSETS, self._of_folder(folder))
+        self._clean[os.path.dirname(log.path), log.partition] = (log.topic_id, end_offset)
         return True
-
-    def _of_folder(self, folder: str) -> dict[TopicPartition, int]:
-        known = {partition: offset for (home, partition), (_, offset) in self._clean.items() if home == folder}
-        return self._loaded.get(folder, {}) | known
 
 
 async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes: int) -> int | None:
