@@ -13,7 +13,10 @@ VERSION = 12
 
 
 def request(
-    *partitions: tuple[str, int, int], session: int = 0, epoch: int = INITIAL_EPOCH, forget: tuple[str, int] | None = None
+    *partitions: tuple[str, int, int],
+    session: int = 0,
+    epoch: int = INITIAL_EPOCH,
+    forget: tuple[str, int] | None = None,
 ) -> FetchRequest:
     topics = [
         FetchTopic(topic=topic, partitions=[FetchPartition(partition=index, fetch_offset=offset)])
@@ -111,4 +114,8 @@ def test_partitions_that_gave_something_go_to_the_end() -> None:
     assert isinstance(plan, Plan)
     assert plan.session is not None
     plan.session.move_to_end(plan.wanted["a", 0])
-    assert [topic for topic, _, _ in wanted(known.plan(request(session=session, epoch=2), VERSION, 0))] == ["b", "c", "a"]
+    assert [topic for topic, _, _ in wanted(known.plan(request(session=session, epoch=2), VERSION, 0))] == [
+        "b",
+        "c",
+        "a",
+    ]

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from moldau.wire.api import ApiKey
+from moldau.wire.schema import Message
 
 if TYPE_CHECKING:
     from moldau.broker.context import Context
 
-Request = TypeVar("Request")
+Request = TypeVar("Request", bound=Message)
 
 # A response, or none at all (acks=0), now or later. A plain function that may have to wait returns a Future, so that
 # the common case costs no task.
-Answer: TypeAlias = "Any | None | Future[Any] | Coroutine[Any, Any, Any]"
+Answer: TypeAlias = "Any | Future[Any] | Coroutine[Any, Any, Any] | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Api:
     """A row of the handler table; the only truth about which versions are advertised."""
 
     key: ApiKey
-    request: type[Any]
+    request: type[Message]
     versions: tuple[int, int]
     call: Callable[[Any, Context], Answer]
     waits: bool

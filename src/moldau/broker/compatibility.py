@@ -177,6 +177,6 @@ def _range(versions: tuple[int, int]) -> str:
 
 
 if __name__ == "__main__":
-    from moldau.broker.table import TABLE
+    from moldau.broker.handlers import TABLE
 
     sys.stdout.write(render(TABLE))

@@ -99,10 +99,10 @@ class Connection:
                 if frame is None:
                     break
                 answer = self._dispatch(frame, self.peer)
-                if type(answer) is list:
-                    self._send(answer)
-                elif answer is not None:
+                if isinstance(answer, Unanswered):
                     self._wait_for(answer)
+                elif answer is not None:
+                    self._send(answer)
         except ProtocolViolation as wrong:
             log.warning("closing connection from %s: %s", self.peer, wrong)
             self.close()

@@ -20,6 +20,7 @@ from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
 from moldau.wire.encoding import Encoder
 from moldau.wire.frame import RequestHeader, read_request_header, response_parts
+from moldau.wire.schema import Message
 
 log = logging.getLogger(__name__)
 
@@ -39,9 +40,9 @@ class Route:
         self.api = api
         self.version = version
         self.decode: Decoder = decoder(api.request, version)
-        self._encoders: dict[type[Any], Encoder] = {}
+        self._encoders: dict[type[Message], Encoder] = {}
 
-    def reply(self, response: Any, correlation_id: int) -> list[Part]:
+    def reply(self, response: Message, correlation_id: int) -> list[Part]:
         kind = type(response)
         encode = self._encoders.get(kind)
         if encode is None:

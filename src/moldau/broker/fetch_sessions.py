@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): the broker remembers what a consumer fetches, so that requests and replies carry changes only.
+"""Fetch sessions (KIP-227): the broker remembers what a consumer fetches, so that only changes go over the wire.
 
 | session id | epoch | meaning |
 |---|---|---|
@@ -24,6 +24,7 @@ FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
 INT32_MAX = 2**31 - 1
 NEVER_TOLD = -1
+NO_EPOCH = -1
 TOPIC_IDS_SINCE = 13
 
 # Topics are named by name up to version 12 and by id from then on, and a session never mixes the two.
@@ -36,6 +37,7 @@ class Wanted:
     __slots__ = (
         "bytes_max",
         "index",
+        "last_epoch",
         "leader_epoch",
         "offset",
         "partition",
@@ -55,7 +57,8 @@ class Wanted:
     def ask(self, asked: FetchPartition) -> None:
         self.offset = asked.fetch_offset
         self.bytes_max = asked.partition_max_bytes
-        self.leader_epoch = asked.current_leader_epoch
+        self.leader_epoch = max(NO_EPOCH, asked.current_leader_epoch)
+        self.last_epoch = max(NO_EPOCH, asked.last_fetched_epoch)
 
 
 class FetchSession:
@@ -70,6 +73,10 @@ class FetchSession:
         self.last_used_ms = now_ms
 
     def update(self, request: FetchRequest) -> None:
+        for gone in request.forgotten_topics_data:
+            name = gone.topic_id if self.uses_topic_ids else gone.topic
+            for index in gone.partitions:
+                self.wanted.pop((name, index), None)
         for topic in request.topics:
             name = topic.topic_id if self.uses_topic_ids else topic.topic
             for asked in topic.partitions:
@@ -78,10 +85,6 @@ class FetchSession:
                     self.wanted[name, asked.partition] = Wanted(name, asked)
                 else:
                     known.ask(asked)
-        for gone in request.forgotten_topics_data:
-            name = gone.topic_id if self.uses_topic_ids else gone.topic
-            for index in gone.partitions:
-                self.wanted.pop((name, index), None)
 
     def move_to_end(self, wanted: Wanted) -> None:
         """Let the partitions that gave nothing this time come first next time."""

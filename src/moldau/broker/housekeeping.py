@@ -82,7 +82,10 @@ class Housekeeping:
             stored = partition.log
             if not stored.unflushed_records:
                 since.pop(stored, None)
-            elif stored.config.flush_ms < NEVER_MS and now_ms - since.setdefault(stored, now_ms) >= stored.config.flush_ms:
+            elif (
+                stored.config.flush_ms < NEVER_MS
+                and now_ms - since.setdefault(stored, now_ms) >= stored.config.flush_ms
+            ):
                 since[stored] = now_ms
                 self._watch(self._services.flusher.flush(stored), stored)
             elif stored.active.base_offset > stored.recovery_point:

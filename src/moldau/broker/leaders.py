@@ -22,7 +22,9 @@ def fetch_leader(partition: Partition) -> fetch_messages.LeaderIdAndEpoch:
     )
 
 
-def endpoints(image: ClusterImage, broker_ids: Iterable[int], listener_name: str) -> list[tuple[int, str, int, str | None]]:
+def endpoints(
+    image: ClusterImage, broker_ids: Iterable[int], listener_name: str
+) -> list[tuple[int, str, int, str | None]]:
     """(id, host, port, rack) of each broker that can be reached through the listener the client came by."""
     found = []
     for broker_id in sorted(broker_ids):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from moldau.broker.fetch_sessions import Wanted
+from moldau.broker.fetch_sessions import NO_EPOCH, Wanted
 from moldau.broker.leaders import fetch_leader
 from moldau.broker.partitions import Partitions
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
+from moldau.log.partition_log import EMPTY
 from moldau.replication.partition import Partition
-from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
+from moldau.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
 
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 CURRENT_LEADER_SINCE = 16
@@ -25,6 +26,7 @@ class Terms(NamedTuple):
     bytes_max: int
     bytes_min: int
     read_committed: bool
+    is_follower: bool
     changes_only: bool
     """Leave out a partition of which there is nothing new to tell."""
 
@@ -48,6 +50,8 @@ def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Read
         if partition is not None and terms.changes_only and nothing_new(one, partition):
             continue
         try:
+            if partition is None:
+                raise ApiError(why_missing(one, partitions))
             data = read_one(one, partition, terms, left=left, one_batch=size_bytes == 0)
         except ApiError as wrong:
             failed.append((one, refused(one, wrong.code, partition, terms)))
@@ -68,6 +72,12 @@ def find(one: Wanted, partitions: Partitions) -> Partition | None:
     return partitions.get_by_id(topic, one.index)
 
 
+def why_missing(one: Wanted, partitions: Partitions) -> ErrorCode:
+    if isinstance(one.topic, bytes) and not partitions.has_topic_id(one.topic):
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def nothing_new(one: Wanted, partition: Partition) -> bool:
     """True when the consumer stands at the end and was told everything about it: the usual case of a long poll."""
     end = partition.high_watermark
@@ -75,24 +85,28 @@ def nothing_new(one: Wanted, partition: Partition) -> bool:
         one.offset == end
         and one.told_high_watermark == end
         and one.told_log_start_offset == partition.log.log_start_offset
-        and one.leader_epoch in (-1, partition.leadership.leader_epoch)
+        and one.leader_epoch in (NO_EPOCH, partition.leadership.leader_epoch)
+        and one.last_epoch == NO_EPOCH
         and partition.is_leader
     )
 
 
-def read_one(one: Wanted, partition: Partition | None, terms: Terms, *, left: int, one_batch: bool) -> PartitionData:
-    if partition is None:
-        known_by_id = isinstance(one.topic, bytes)
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID if known_by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+def read_one(one: Wanted, partition: Partition, terms: Terms, *, left: int, one_batch: bool) -> PartitionData:
     error = partition.check_leader(one.leader_epoch)
     if error is not ErrorCode.NONE:
         raise ApiError(error)
+    if terms.is_follower:  # nobody else has a replica yet, whoever says so
+        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    diverging = diverging_epoch(one, partition)
     if terms.version < ZSTD_SINCE and partition.log.config.compression_type == "zstd":
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     end = partition.readable_end(terms.read_committed)
     bytes_max = min(one.bytes_max, left)
     offset = Offset(one.offset)
-    records = partition.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
+    if diverging is None:
+        records = partition.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
+    else:
+        records = EMPTY
     data = PartitionData(
         partition_index=one.index,
         high_watermark=partition.high_watermark,
@@ -101,9 +115,23 @@ def read_one(one: Wanted, partition: Partition | None, terms: Terms, *, left: in
         aborted_transactions=None,
         records=records,
     )
+    if diverging is not None:
+        data.diverging_epoch = diverging
     if terms.read_committed:
         data.aborted_transactions = aborted(partition, offset, end) if len(records) else []
     return data
+
+
+def diverging_epoch(one: Wanted, partition: Partition) -> EpochEndOffset | None:
+    """Where a reader that followed another history must go back to; it says of which epoch it read last."""
+    if one.last_epoch == NO_EPOCH:
+        return None
+    epoch, end = partition.epoch_end(one.last_epoch)
+    if end < 0:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch == one.last_epoch and one.offset <= end:
+        return None
+    return EpochEndOffset(epoch=epoch, end_offset=end)
 
 
 def aborted(partition: Partition, start: Offset, end: Offset) -> list[AbortedTransaction]:

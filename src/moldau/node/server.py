@@ -104,9 +104,7 @@ def open_partitions(services: Services, config: BrokerConfig) -> None:
     def follow(old: ClusterImage | None, new: ClusterImage) -> None:
         if old is None or old.broker_configs != new.broker_configs:
             services.config = configured(config, new)
-        services.partitions.apply(
-            old, new, defaults=services.config.topic_defaults, now_ms=services.clock.now_ms()
-        )
+        services.partitions.apply(old, new, defaults=services.config.topic_defaults, now_ms=services.clock.now_ms())
 
     follow(None, services.controller.image)
     for partition in services.directories.unclaimed():

@@ -66,7 +66,7 @@ class Partition:
 
     def check_leader(self, current_leader_epoch: int) -> ErrorCode:
         """What to tell a client that believes in `current_leader_epoch` (-1: in none)."""
-        if current_leader_epoch != NO_EPOCH and current_leader_epoch != self.leadership.leader_epoch:
+        if current_leader_epoch not in (NO_EPOCH, self.leadership.leader_epoch):
             if current_leader_epoch < self.leadership.leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
             return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -28,7 +28,9 @@ _ANNOUNCED_FROM = {ApiKey.PRODUCE: 0}
 
 def announced(table: Iterable[Api]) -> list[ApiVersion]:
     return [
-        ApiVersion(api_key=row.key, min_version=_ANNOUNCED_FROM.get(row.key, row.versions[0]), max_version=row.versions[1])
+        ApiVersion(
+            api_key=row.key, min_version=_ANNOUNCED_FROM.get(row.key, row.versions[0]), max_version=row.versions[1]
+        )
         for row in sorted(table, key=lambda row: row.key)
     ]
 

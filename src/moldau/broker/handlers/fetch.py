@@ -33,6 +33,7 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | asyncio.Fu
         bytes_max=min(request.max_bytes, services.config.int("fetch.max.bytes")),
         bytes_min=request.min_bytes,
         read_committed=request.isolation_level == READ_COMMITTED,
+        is_follower=max(request.replica_id, request.replica_state.replica_id) >= 0,
         changes_only=plan.incremental,
     )
     reading = read(plan.wanted.values(), terms, services.partitions)
@@ -104,5 +105,3 @@ def _by_topic(found: list[tuple[Wanted, PartitionData]]) -> list[FetchableTopicR
             rows.append(FetchableTopicResponse(**named, partitions=[]))
         rows[-1].partitions.append(data)
     return rows
-
-

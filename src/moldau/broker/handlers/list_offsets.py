@@ -1,7 +1,7 @@
 """ListOffsets, v1 to v11: where a partition begins, ends, and where a time lies in it.
 
-Negative times have a meaning: -1 latest, -2 earliest (v1), -3 the record with the largest timestamp (v7), -4 earliest on
-local disk (v8), -5 the last one in remote storage (v9), -6 the first one not yet there (v11). We have no remote
+Negative times have a meaning: -1 latest, -2 earliest (v1), -3 the record with the largest timestamp (v7), -4 earliest
+on local disk (v8), -5 the last one in remote storage (v9), -6 the first one not yet there (v11). We have no remote
 storage, so -4 is -2, and -5 and -6 find nothing.
 """
 

@@ -23,51 +23,72 @@ from moldau.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
+from moldau.wire.records import InvalidRecord
 
 TOPIC_IDS_SINCE = 13
 CURRENT_LEADER_SINCE = 10
 ACKS_ALLOWED = (-1, 0, 1)
 ATTRIBUTES_LOW_AT = 22
+# Apache Kafka tells the log's start with an error that came from the log, but for these.
+_WITHOUT_LOG_START = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
 def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
-    services, version = context.services, context.version
+    services = context.services
     now_ms = services.clock.now_ms()
     to_flush: list[PartitionLog] = []
-    failed = False
-    topics = []
-    for topic in request.topic_data:
-        replies = []
-        for data in topic.partition_data:
-            if version < TOPIC_IDS_SINCE:
-                partition = services.partitions.get(topic.name, data.index)
-            else:
-                partition = services.partitions.get_by_id(topic.topic_id, data.index)
-            try:
-                reply = _append(partition, data, request=request, version=version, now_ms=now_ms)
-                if partition is not None and partition.log.must_flush:
-                    to_flush.append(partition.log)
-            except ApiError as wrong:
-                failed = True
-                if partition is None:
-                    wrong = _not_here(topic.name, topic.topic_id, index=data.index, services=services)
-                reply = _refused(wrong, data, partition=partition, version=version)
-            replies.append(reply)
-        topics.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=replies))
+    topics = [
+        TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=[
+                _store(topic, data, request=request, context=context, now_ms=now_ms, to_flush=to_flush)
+                for data in topic.partition_data
+            ],
+        )
+        for topic in request.topic_data
+        if topic.partition_data
+    ]
     if request.acks == 0:
-        if failed:
+        if any(each.error_code for topic in topics for each in topic.partition_responses):
             raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
         return None
     response = ProduceResponse(responses=topics)
-    if failed and version >= CURRENT_LEADER_SINCE:
-        response.node_endpoints = node_endpoints(services.controller.image, _moved(topics), context.peer.listener_name)
+    if moved := _moved(topics):
+        response.node_endpoints = node_endpoints(services.controller.image, moved, context.peer.listener_name)
     if to_flush:
         return asyncio.ensure_future(_after_flush(response, to_flush, services))
     return response
+
+
+def _store(
+    topic: TopicProduceData,
+    data: PartitionProduceData,
+    *,
+    request: ProduceRequest,
+    context: Context,
+    now_ms: int,
+    to_flush: list[PartitionLog],
+) -> PartitionProduceResponse:
+    version, partitions = context.version, context.services.partitions
+    by_id = version >= TOPIC_IDS_SINCE
+    partition = partitions.get_by_id(topic.topic_id, data.index) if by_id else partitions.get(topic.name, data.index)
+    try:
+        reply = _append(partition, data, request=request, version=version, now_ms=now_ms)
+    except ApiError as refusal:
+        wrong = refusal
+        if partition is None and wrong.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            topic_id = topic.topic_id if by_id else None
+            wrong = _not_here(topic.name, topic_id, index=data.index, services=context.services)
+        return _refused(wrong, data, partition=partition, version=version)
+    if partition is not None and partition.log.must_flush:
+        to_flush.append(partition.log)
+    return reply
 
 
 def _append(
@@ -84,7 +105,10 @@ def _append(
     assert isinstance(records, memoryview), "the decoder gives views, and check_request refuses a missing one"
     if records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL and request.transactional_id is None:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    appended = partition.append(records, now_ms=now_ms)
+    try:
+        appended = partition.append(records, now_ms=now_ms)
+    except InvalidRecord as wrong:
+        raise LogError(wrong.code, wrong.message) from None
     return PartitionProduceResponse(
         index=data.index,
         base_offset=appended.first_offset,
@@ -93,13 +117,13 @@ def _append(
     )
 
 
-def _not_here(name: str, topic_id: bytes, *, index: int, services: Services) -> ApiError:
+def _not_here(name: str, topic_id: bytes | None, *, index: int, services: Services) -> ApiError:
     """Why this broker has no such partition: it isn't known at all, or others have it."""
     image = services.controller.image
-    known = image.topics.get(name or image.topic_ids.get(topic_id, ""))
+    known = image.topics.get(name if topic_id is None else image.topic_ids.get(topic_id, ""))
     if known is not None and 0 <= index < len(known.partitions):
         return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if known is None and not name:
+    if known is None and topic_id is not None:
         return ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
     return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -120,7 +144,7 @@ def _refused(
             BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
             for index, message in wrong.record_errors
         ]
-        if partition is not None:
+        if partition is not None and wrong.code not in _WITHOUT_LOG_START:
             reply.log_start_offset = partition.log.log_start_offset
     if partition is not None and wrong.code in _LEADER_MOVED and version >= CURRENT_LEADER_SINCE:
         reply.current_leader = current_leader(partition)
