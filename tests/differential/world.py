@@ -135,6 +135,8 @@ class World:
     def normalise(self, value: Any, key: str = "") -> Any:
         if key == "records":
             return value if isinstance(value, str) else [self.normalise(one) for one in batches.describe(value)]
+        if key == "responses" and isinstance(value, list) and value and "partitions" in value[0]:
+            value = flat(value)
         if isinstance(value, dict):
             return {name: self.normalise(one, name) for name, one in value.items()}
         if isinstance(value, list):
@@ -170,6 +172,16 @@ class World:
         if value not in self.aliases:
             self.aliases[value] = f"<{kind} {sum(one.startswith(f'<{kind} ') for one in self.aliases.values()) + 1}>"
         return self.aliases[value]
+
+
+def flat(topics: list[Any]) -> list[Any]:
+    """The partitions of a Fetch answer by topic and index: their order, and how they are grouped, mean nothing."""
+    named = [
+        {"topic": topic.get("topic", topic.get("topic_id"))} | partition
+        for topic in topics
+        for partition in topic["partitions"]
+    ]
+    return sorted(named, key=lambda one: (one["topic"], one["partition_index"]))
 
 
 def in_order(values: list[Any], key: str) -> Iterator[Any]:

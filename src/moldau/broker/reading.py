@@ -103,10 +103,9 @@ def read_one(one: Wanted, partition: Partition, terms: Terms, *, left: int, one_
     end = partition.readable_end(terms.read_committed)
     bytes_max = min(one.bytes_max, left)
     offset = Offset(one.offset)
+    records = EMPTY
     if diverging is None:
         records = partition.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
-    else:
-        records = EMPTY
     data = PartitionData(
         partition_index=one.index,
         high_watermark=partition.high_watermark,

@@ -213,6 +213,7 @@ class PartitionLog:
         if completed is not None:
             stable = self.producers.complete(completed)
             if completed.is_aborted:
+                self.active.aborted = True
                 append_aborted(self.active.prefix + TRANSACTION_INDEX, AbortedTransaction.of(completed, stable))
 
     def read(self, offset: Offset, *, bytes_max: int, end: Offset, one_batch: bool) -> FileRange:
@@ -229,8 +230,9 @@ class PartitionLog:
             slot = self.segment_slot(offset)
         while slot < len(self.segments):
             segment = self.segments[slot]
-            file = segment.open()
-            hint = self.hints.get(offset) if segment is self.active else None
+            is_active = segment is self.active
+            file = segment.file or (segment.wake() if is_active else segment.open())
+            hint = self.hints.get(offset) if is_active else None
             first_bytes = NO_SEGMENT_BYTES
             if hint is None:
                 place = segment.find(offset, file)
@@ -243,10 +245,9 @@ class PartitionLog:
             if size > bytes_max:
                 if first_bytes == NO_SEGMENT_BYTES:
                     first_bytes = segment.batch_bytes(file, hint)
-                if first_bytes <= bytes_max:
-                    size = bytes_max
-                else:  # a part of one batch is of no use to anybody
-                    size = min(first_bytes, limit - hint) if one_batch else 0
+                # Where no whole batch is due, a part of one is of no use to anybody.
+                least = min(first_bytes, limit - hint) if one_batch else 0
+                size = bytes_max if first_bytes <= bytes_max else least
             return FileRange(file.fd, hint, size, file) if size > 0 else EMPTY
         return EMPTY
 
@@ -391,6 +392,6 @@ class PartitionLog:
 
     def aborted_transactions(self, start: Offset, end: Offset) -> list[tuple[int, int]]:
         """First offset and producer id of the aborted transactions with records in [start, end)."""
-        prefixes = [segment.prefix for segment in self.segments[self.segment_slot(start) :]]
-        found = aborted_between([prefix + TRANSACTION_INDEX for prefix in prefixes], start, end)
+        segments = [segment for segment in self.segments[self.segment_slot(start) :] if segment.has_aborted()]
+        found = aborted_between([segment.prefix + TRANSACTION_INDEX for segment in segments], start, end)
         return [(each.first_offset, each.producer_id) for each in found]

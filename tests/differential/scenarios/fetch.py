@@ -115,8 +115,9 @@ def leader_epochs(world: World) -> None:
 def isolation(world: World) -> None:
     topic = filled(world)
     for version in (4, 11, 12, 17):
-        for level in (0, 1, 2, -1):
+        for level in (0, 1):
             fetch(world, version, f"isolation {level}", wanted(topic), isolation_level=level)
+    fetch(world, 12, "unknown isolation", wanted(topic), isolation_level=2)
 
 
 def racks(world: World) -> None:
@@ -149,7 +150,7 @@ def waiting(world: World) -> None:
         for offset in (0, 9, 99):
             begun = time.monotonic()
             fetch(world, 12, f"{what}, offset {offset}", wanted(topic, {"fetch_offset": offset}), **more)
-            world.note("waited", time.monotonic() - begun > 0.3)
+            world.note(f"waited, {what}, offset {offset}", time.monotonic() - begun > 0.3)
 
 
 def woken(world: World) -> None:
