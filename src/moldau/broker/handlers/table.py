@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from moldau.broker.api import Api
+from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.api_versions import api_versions
+from moldau.broker.handlers.create_partitions import create_partitions
+from moldau.broker.handlers.create_topics import create_topics
 from moldau.broker.handlers.delete_records import delete_records
+from moldau.broker.handlers.delete_topics import delete_topics
 from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.describe_configs import describe_configs
 from moldau.broker.handlers.describe_log_dirs import describe_log_dirs
@@ -12,6 +16,7 @@ from moldau.broker.handlers.describe_producers import describe_producers
 from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
 from moldau.broker.handlers.fetch import fetch
 from moldau.broker.handlers.find_coordinator import find_coordinator
+from moldau.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from moldau.broker.handlers.init_producer_id import init_producer_id
 from moldau.broker.handlers.list_config_resources import list_config_resources
 from moldau.broker.handlers.list_offsets import list_offsets
@@ -26,11 +31,16 @@ TABLE: tuple[Api, ...] = (
     metadata,
     find_coordinator,
     api_versions,
+    create_topics,
+    delete_topics,
     delete_records,
     init_producer_id,
     offset_for_leader_epoch,
     describe_configs,
+    alter_configs,
     describe_log_dirs,
+    create_partitions,
+    incremental_alter_configs,
     describe_cluster,
     describe_producers,
     list_config_resources,
