@@ -109,14 +109,19 @@ class BrokerConfig:
             name: definition.parse(effective[name]) if name in effective else definition.default
             for name, definition in BROKER_CONFIGS.items()
         }
-        self._take_node_id(effective)
+        self._check_node_id(effective)
         _check_retention(self)
         self.topic_defaults = TopicConfig.from_broker(effective)
         self.listeners, self.advertised_listeners = self._parse_listeners(effective)
 
     @classmethod
     def of(cls, static: Mapping[str, str]) -> Self:
-        return cls(BrokerLayers(static=MappingProxyType(dict(static))))
+        """node.id and broker.id are two names of one number, so either sets both."""
+        both = {}
+        for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+            if name in static and other not in static:
+                both = {name: static[name], other: static[name]}
+        return cls(BrokerLayers(static=MappingProxyType({**static, **both})))
 
     def with_dynamic(self, dynamic_default: Mapping[str, str], dynamic: Mapping[str, str]) -> Self:
         return type(self)(replace(self.layers, dynamic_default=dynamic_default, dynamic=dynamic))
@@ -172,14 +177,11 @@ class BrokerConfig:
         """What clients are told once the sockets are bound."""
         return complete(self.advertised_listeners, bound_ports, hostname)
 
-    def _take_node_id(self, effective: Mapping[str, str]) -> None:
-        """node.id and broker.id are two names of one number."""
+    def _check_node_id(self, effective: Mapping[str, str]) -> None:
         if "broker.id" not in effective:
             self._values["broker.id"] = self._values["node.id"]
-        elif "node.id" not in effective:
-            self._values["node.id"] = max(self.int("broker.id"), 0)
         elif self._values["broker.id"] != self._values["node.id"]:
-            raise ConfigError("broker.id", effective["broker.id"], f"the same as node.id, {effective['node.id']}")
+            raise ConfigError("broker.id", effective["broker.id"], f"the same as node.id, {self.node_id}")
 
     def _parse_listeners(self, effective: Mapping[str, str]) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
         protocols = parse_protocol_map(self.text("listener.security.protocol.map"))

@@ -83,7 +83,7 @@ class ConfigDef:
     doc: str = ""
     synonyms: tuple[Synonym, ...] = ()
     internal: bool = False
-    distinct: bool = False  # a list that holds each item once; repeated ones are dropped without a word
+    repeats: bool = False  # a list in which an item may stand twice; from others the second one is dropped
 
     @property
     def sensitive(self) -> bool:
@@ -92,7 +92,7 @@ class ConfigDef:
     def parse(self, text: str | None) -> ConfigValue:
         """The typed value of a text, or ConfigError."""
         value = parse_text(self.name, self.type, text)
-        if self.distinct and isinstance(value, tuple):
+        if isinstance(value, tuple) and not self.repeats:
             value = tuple(dict.fromkeys(value))
         if self.check is not None:
             self.check(self.name, value)
@@ -223,14 +223,19 @@ def gzip_level(name: str, value: ConfigValue) -> None:
         raise ConfigError(name, value, "Value must be between 1 and 9 or equal to -1")
 
 
-def list_of(*allowed: str) -> Check:
+def list_of(*allowed: str, may_be_empty: bool = False) -> Check:
+    """A list of these items, or of any when none are named."""
     item = one_of(*allowed)
+    shown = f"[{', '.join(allowed)}]" if allowed else "any non-empty value"
 
     def check(name: str, value: ConfigValue) -> None:
         assert isinstance(value, tuple)
-        if "" in value:
-            raise ConfigConflict(name, ",".join(value), f"Configuration '{name}' values must not be empty.")
+        if not value and not may_be_empty:
+            raise ConfigConflict(name, "", f"Configuration '{name}' must not be empty. Valid values include: {shown}")
         for each in value:
-            item(name, each)
+            if not each:
+                raise ConfigConflict(name, ",".join(value), f"Configuration '{name}' values must not be empty.")
+            if allowed:
+                item(name, each)
 
     return check

@@ -44,7 +44,7 @@ _THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+\Z")
 
 def _throttled_replicas(name: str, value: ConfigValue) -> None:
     assert isinstance(value, tuple)
-    if value != ("*",) and not all(_THROTTLED_REPLICA.match(item) for item in value):
+    if value != ("*",) and not all(_THROTTLED_REPLICA.match(item) for item in value if item):
         message = (
             f"{name} must be the literal '*' or a list of replicas in the following format: "
             "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
@@ -57,7 +57,7 @@ def _define(
 ) -> ConfigDef:
     wrapped = tuple(Synonym(each) if isinstance(each, str) else each for each in synonyms)
     return ConfigDef(
-        name, kind, default, check, doc=TOPIC_DOCS[name], synonyms=wrapped, distinct=name == "cleanup.policy"
+        name, kind, default, check, doc=TOPIC_DOCS[name], synonyms=wrapped, repeats=check is _throttled_replicas
     )
 
 
@@ -82,7 +82,7 @@ _DEFINITIONS = (
     _define("max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), "log.cleaner.max.compaction.lag.ms"),
     _define("file.delete.delay.ms", LONG, 60_000, at_least(0), "log.segment.delete.delay.ms"),
     _define("min.cleanable.dirty.ratio", DOUBLE, 0.5, between(0, 1), "log.cleaner.min.cleanable.ratio"),
-    _define("cleanup.policy", LIST, ("delete",), list_of("compact", "delete"), "log.cleanup.policy"),
+    _define("cleanup.policy", LIST, ("delete",), list_of("compact", "delete", may_be_empty=True), "log.cleanup.policy"),
     _define("unclean.leader.election.enable", BOOLEAN, False, None, "unclean.leader.election.enable"),
     _define("min.insync.replicas", INT, 1, at_least(1), "min.insync.replicas"),
     _define("compression.type", STRING, "producer", one_of(*_COMPRESSIONS), "compression.type"),

@@ -71,7 +71,7 @@ GROUPS_KEYS = (
     ConfigDef("group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1)),
     ConfigDef("group.consumer.max.heartbeat.interval.ms", INT, 15_000, at_least(1)),
     ConfigDef("group.consumer.max.size", INT, INT_MAX, at_least(1)),
-    ConfigDef("group.consumer.assignors", LIST, ("uniform", "range")),
+    ConfigDef("group.consumer.assignors", LIST, ("uniform", "range"), list_of()),
     ConfigDef(
         "group.consumer.migration.policy",
         STRING,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, one_of
+from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, list_of, one_of
 
 STRING = ConfigType.STRING
 INT = ConfigType.INT
@@ -16,14 +16,14 @@ NETWORK_KEYS = (
         "listeners",
         LIST,
         ("PLAINTEXT://:9092",),
-        None,
+        list_of(),
         "Where the broker listens: name://host:port, comma-separated; an empty host means every interface.",
     ),
     ConfigDef(
         "advertised.listeners",
         LIST,
         None,
-        None,
+        list_of(),
         "The addresses that clients are told, when they differ from listeners.",
     ),
     ConfigDef(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, between
+from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, between, list_of
 
 INT = ConfigType.INT
 SHORT = ConfigType.SHORT
@@ -16,7 +16,7 @@ SHARE_AND_STREAMS_KEYS = (
     ConfigDef("group.share.min.heartbeat.interval.ms", INT, 5000, at_least(1)),
     ConfigDef("group.share.max.heartbeat.interval.ms", INT, 15_000, at_least(1)),
     ConfigDef("group.share.max.size", INT, 200, between(1, 1000)),
-    ConfigDef("group.share.assignors", LIST, ("simple",)),
+    ConfigDef("group.share.assignors", LIST, ("simple",), list_of()),
     ConfigDef("group.share.assignment.interval.ms", INT, 1000, at_least(0)),
     ConfigDef("group.share.min.assignment.interval.ms", INT, 0, at_least(0)),
     ConfigDef("group.share.max.assignment.interval.ms", INT, 15_000, at_least(0)),

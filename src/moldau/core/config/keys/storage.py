@@ -101,12 +101,12 @@ STORAGE_KEYS = (
         at_least(1),
         "A record becomes eligible for compaction at this age at the latest.",
     ),
-    ConfigDef("log.dir", LIST, ("./moldau-data",), None, "The folder of the data when log.dirs is not given."),
+    ConfigDef("log.dir", LIST, ("./moldau-data",), list_of(), "The folder of the data when log.dirs is not given."),
     ConfigDef(
         "log.dirs",
         LIST,
         None,
-        None,
+        list_of(),
         "The folders of the data, comma-separated; a new partition goes to the one that holds fewest.",
     ),
     ConfigDef(
@@ -149,7 +149,7 @@ STORAGE_KEYS = (
         "log.cleanup.policy",
         LIST,
         ("delete",),
-        list_of("compact", "delete"),
+        list_of("compact", "delete", may_be_empty=True),
         "What becomes of old segments: delete drops them, compact keeps each key's last record.",
     ),
     ConfigDef(
