@@ -34,11 +34,10 @@ def header(sequence: int, *, count: int = 1, epoch: int = 0, producer_id: int = 
 
 def write(states: ProducerStates, sent: BatchHeader) -> SentBatch | None:
     """What a leader does with a client's batch: the duplicate's place, or None when it was appended."""
-    known = states.find_duplicate(sent)
+    offset = states.end_offset
+    known = states.admit(sent, offset=offset, origin=Origin.CLIENT, verified=sent.is_transactional)
     if known is not None:
         return known
-    offset = states.end_offset
-    states.check(sent, offset=offset, origin=Origin.CLIENT, verified=sent.is_transactional)
     last = offset + sent.last_offset_delta
     states.apply(sent, first_offset=offset, last_offset=last, timestamp=sent.max_timestamp)
     states.end_offset = last + 1

@@ -27,6 +27,9 @@ class Indexed(NamedTuple):
     position: int
 
 
+NOWHERE = Indexed(-1, -1)
+
+
 class OffsetIndex:
     __slots__ = ("base_offset", "offsets", "path", "positions", "written")
 
@@ -69,6 +72,15 @@ class OffsetIndex:
         if slot == 0:
             return Indexed(-1, 0)
         return Indexed(self.offsets[slot - 1] + self.base_offset, self.positions[slot - 1])
+
+    def following(self, offset: int) -> Indexed:
+        """The first indexed batch that ends at or after this offset; position -1 when that would take a search."""
+        if self.offsets is None or self.positions is None:
+            return NOWHERE
+        slot = bisect_left(self.offsets, offset - self.base_offset)
+        if slot == len(self.offsets):
+            return NOWHERE
+        return Indexed(self.offsets[slot] + self.base_offset, self.positions[slot])
 
     def last(self) -> Indexed:
         if self.offsets is None or self.positions is None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
-from moldau.wire.batch import BatchHeader
+from moldau.wire.batch import TRANSACTIONAL, BatchHeader
 
 LOGGER = logging.getLogger(__name__)
 
@@ -106,9 +106,23 @@ class ProducerStates:
         self.ongoing: dict[int, int] = {}  # first offset to producer id; offsets grow, so the oldest comes first
         self.unreplicated: dict[int, int] = {}  # first offset to the marker's offset
 
-    def find_duplicate(self, header: BatchHeader) -> SentBatch | None:
+    def admit(self, header: BatchHeader, *, offset: int, origin: Origin, verified: bool) -> SentBatch | None:
+        """Check a data batch. A client's retry is not refused: the batch that it repeats is given back instead."""
         producer = self.producers.get(header.producer_id)
-        return producer.duplicate_of(header) if producer is not None else None
+        if producer is not None and origin is Origin.CLIENT:
+            batches = producer.batches
+            if (
+                batches
+                and header.base_sequence == batches[-1].last_sequence + 1
+                and header.producer_epoch == producer.epoch
+                and not header.attributes & TRANSACTIONAL
+                and producer.transaction_start < 0
+            ):
+                return None  # the usual case: the next one in sequence
+            if (known := producer.duplicate_of(header)) is not None:
+                return known
+        self.check(header, offset=offset, origin=origin, verified=verified)
+        return None
 
     def check(self, header: BatchHeader, *, offset: int, origin: Origin, verified: bool) -> None:
         """Refuse a data batch of a past epoch, out of sequence, or of a transaction that nobody opened."""
@@ -168,7 +182,7 @@ class ProducerStates:
             del batches[0]
         batches.append(SentBatch(header.base_sequence, header.last_sequence, first_offset, last_offset, timestamp))
         producer.last_timestamp = timestamp
-        if header.is_transactional and producer.transaction_start < 0:
+        if header.attributes & TRANSACTIONAL and producer.transaction_start < 0:
             producer.transaction_start = first_offset
             self.ongoing[first_offset] = header.producer_id
 

@@ -15,6 +15,7 @@ from moldau.log.files import (
     DELETED,
     LOG,
     OFFSET_INDEX,
+    SEGMENT_SUFFIXES,
     SNAPSHOT,
     SWAP,
     TIME_INDEX,
@@ -122,10 +123,13 @@ def _finish_swap(path: str, swapped: list[str], names: list[str]) -> None:
         base = int(name.split(".")[0])
         replacement = Segment(path, base, size=os.stat(f"{path}/{name}").st_size, index_interval_bytes=0, created_ms=0)
         end = _end_of_file(f"{path}/{name}", replacement)
+        for suffix in SEGMENT_SUFFIXES:
+            if f"{offset_name(base)}{suffix}{SWAP}" not in swapped:
+                remove_if_there(replacement.prefix + suffix)
         for other in names:
             if other.endswith(LOG) and base < int(other[: -len(LOG)]) < end:
                 LOGGER.info("%s: deleting %s, which the cleaned segment %d replaces", path, other, base)
-                for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+                for suffix in SEGMENT_SUFFIXES:
                     remove_if_there(f"{path}/{other[: -len(LOG)]}{suffix}")
     for name in swapped:
         os.replace(f"{path}/{name}", f"{path}/{name[: -len(SWAP)]}")
@@ -185,7 +189,7 @@ def _recover(loaded: Loaded, start: Start) -> None:
         if lost:
             for later in segments[slot + 1 :]:
                 LOGGER.warning("%s: deleted, because the log ends before it", later.path)
-                for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+                for suffix in SEGMENT_SUFFIXES:
                     remove_if_there(later.prefix + suffix)
             del segments[slot + 1 :]
             break
@@ -207,18 +211,18 @@ def recover_segment(segment: Segment, producers: ProducerStates, epochs: LeaderE
     remove_if_there(segment.prefix + TRANSACTION_INDEX)
     size = segment.size
     segment.reset_indexes()
-    end = 0
+    end, next_offset = 0, segment.base_offset
     for position, header, batch in scan(segment, check=True):
         segment.note(header.last_offset, header.max_timestamp, position=position, size=len(batch))
         if header.leader_epoch > epochs.latest:
             epochs.assign(header.leader_epoch, header.base_offset)
         _replay(segment, producers, header, batch, with_index=True)
-        end = position + len(batch)
+        end, next_offset = position + len(batch), header.next_offset
     segment.size = end
     if end < size:
         LOGGER.warning(
-            "%s: no whole, sound batch at byte %d; truncating there, which loses the last %d bytes",
-            segment.path, end, size - end,
+            "%s: no whole, sound batch at byte %d; truncating there, which loses the last %d bytes, from offset %d on",
+            segment.path, end, size - end, next_offset,
         )  # fmt: skip
         os.truncate(segment.path, end)
     if segment.max_timestamp >= 0:
@@ -283,7 +287,7 @@ def _settle_offsets(loaded: Loaded, start: Start) -> None:
                 loaded.path, end_offset, start.log_start_offset,
             )  # fmt: skip
         for segment in loaded.segments:
-            for suffix in (LOG, OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):
+            for suffix in SEGMENT_SUFFIXES:
                 remove_if_there(segment.prefix + suffix)
         end_offset = max(0, start.log_start_offset)
         loaded.segments = [Segment.create(loaded.path, end_offset, index_interval_bytes=interval, now_ms=start.now_ms)]

@@ -16,7 +16,16 @@ from zlib import crc32
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
-from moldau.log.files import LOG, OFFSET_INDEX, SEGMENT_SUFFIXES, TIME_INDEX, OpenFile, offset_name, size_of
+from moldau.log.files import (
+    LOG,
+    OFFSET_INDEX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX,
+    TRANSACTION_INDEX,
+    OpenFile,
+    offset_name,
+    size_of,
+)
 from moldau.log.offset_index import ENTRY as OFFSET_ENTRY
 from moldau.log.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from moldau.log.time_index import ENTRY as TIME_ENTRY
@@ -73,8 +82,9 @@ def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_off
 
 class Segment:
     __slots__ = (
-        "age_ms_max", "awake", "base_offset", "created_ms", "file", "first_timestamp", "index_interval_bytes",
-        "max_timestamp", "max_timestamp_offset", "offset_index", "prefix", "size", "time_index", "unindexed_bytes",
+        "aborted", "age_ms_max", "awake", "base_offset", "created_ms", "file", "first_timestamp",
+        "index_interval_bytes", "max_timestamp", "max_timestamp_offset", "offset_index", "prefix", "size", "time_index",
+        "unindexed_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +96,7 @@ class Segment:
         self.index_interval_bytes = index_interval_bytes
         self.created_ms = created_ms
         self.age_ms_max = AGE_MS_MAX
+        self.aborted: bool | None = None
         self.offset_index = OffsetIndex(prefix + OFFSET_INDEX, base_offset)
         self.time_index = TimeIndex(prefix + TIME_INDEX, base_offset)
         self.file: OpenFile | None = None
@@ -176,6 +187,11 @@ class Segment:
 
     def find(self, offset: int, file: OpenFile) -> Place | None:
         """The batch that holds an offset, or else the next one of this segment."""
+        last_offset, position = self.offset_index.following(offset)
+        if 0 <= position <= self.size - _HOP.size:  # large batches are all indexed, so one short read is enough
+            base_offset, body_bytes, delta = _HOP.unpack(os.pread(file.fd, _HOP.size, position))
+            if base_offset <= offset and base_offset + delta == last_offset and body_bytes >= BODY_BYTES_MIN:
+                return Place(position, body_bytes + OVERHEAD_BYTES, base_offset, last_offset)
         entry = self.offset_index.lookup(offset)
         try:
             return first_reaching(
@@ -316,6 +332,12 @@ class Segment:
         """What retention counts from: the largest timestamp, or the time of the last write when there is none."""
         timestamp = self.load_max_timestamp().timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
+
+    def has_aborted(self) -> bool:
+        """Whether any transaction was aborted here; few logs have one, so the answer is kept."""
+        if self.aborted is None:
+            self.aborted = size_of(self.prefix + TRANSACTION_INDEX) > 0
+        return self.aborted
 
     def index_fault(self) -> str | None:
         """What is wrong with an index file, or None."""
