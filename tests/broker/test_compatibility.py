@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moldau.broker.table import TABLE
+from moldau.broker.handlers.table import TABLE
 
 from moldau.broker.compatibility import KAFKA_VERSIONS, NOTES, render
 from moldau.broker.handlers.api_versions import announced

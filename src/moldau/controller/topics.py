@@ -195,7 +195,7 @@ def decide_delete_topics(
         error = ErrorCode.TOPIC_DELETION_DISABLED
         return Decision.reply_only([DeletedTopic(each.name, each.topic_id, error, error.message) for each in topics])
     given = Counter(topics)
-    replies = [_delete(image, reference, given) for reference in given]
+    replies = list(dict.fromkeys(_delete(image, reference, given) for reference in given))
     records = [TopicDeleted(each.topic_id) for each in replies if each.error is ErrorCode.NONE]
     return Decision(records=tuple(records), reply=replies)
 
@@ -217,7 +217,7 @@ def _delete(image: ClusterImage, reference: TopicReference, given: Counter[Topic
         return refuse(ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     by_id, by_name = TopicReference(None, topic.id), TopicReference(topic.name)
     if by_id in given and by_name in given:
-        # Kafka answers the name and leaves the id without an answer; a caller is better off with both.
+        # One answer with both serves the two references, as Kafka gives it.
         message = "The provided topic name maps to an ID that was already supplied."
         return DeletedTopic(topic.name, topic.id, ErrorCode.INVALID_REQUEST, message)
     return DeletedTopic(topic.name, topic.id)
