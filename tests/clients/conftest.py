@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.brokers import running_broker
-from tests.clients.drivers import Drivers
+from tests.clients.drivers import ClientError, Driver, Drivers
+
+LEADER_S_MAX = 10.0
 
 NewTopic = Callable[..., str]
 
@@ -31,14 +34,32 @@ def strict_drivers(broker_kind: str) -> Iterator[Drivers]:
 
 @pytest.fixture(scope="session")
 def new_topic(drivers: Drivers) -> NewTopic:
-    """Creates a topic and gives its name; keyword arguments are those of `Driver.create_topic`."""
+    """Creates a topic and gives its name once every partition has its leader.
 
-    def create(**settings: object) -> str:
+    Apache Kafka answers earlier, and an idempotent producer whose first batch then fails and whose second does not can
+    never send the first again.
+    """
+    admin = drivers["kafka-python"]  # librdkafka would remember for seconds that there was no leader
+
+    def create(*, partitions: int = 1, configs: dict[str, str] | None = None) -> str:
         topic = unique_name()
-        drivers["confluent"].create_topic(topic, **settings)  # type: ignore[arg-type]
+        admin.create_topic(topic, partitions=partitions, configs=configs)
+        for partition in range(partitions):
+            wait_for_leader(admin, topic, partition)
         return topic
 
     return create
+
+
+def wait_for_leader(admin: Driver, topic: str, partition: int) -> None:
+    deadline = time.monotonic() + LEADER_S_MAX
+    while True:
+        try:
+            admin.list_offset(topic, "latest", partition=partition)
+            return
+        except ClientError:
+            if time.monotonic() > deadline:
+                raise
 
 
 def unique_name() -> str:

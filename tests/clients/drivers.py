@@ -62,53 +62,73 @@ class ClientError(Exception):
 
 
 class LineProcess:
-    """A process that answers one line of JSON with one line of JSON."""
+    """A process that answers one line of JSON with one line of JSON.
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0
-        )
+    It starts with the first question. One that fails to answer is ended, lest its late answer be taken for the next.
+    """
+
+    def __init__(self, command: Callable[[], list[str]]) -> None:
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
         self._received = b""
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None
-        line = memoryview(json.dumps(request).encode() + b"\n")
-        while line:  # a raw pipe takes what fits
-            line = line[self._process.stdin.write(line) :]
-        answer: dict[str, Any] = json.loads(self._next_line())
-        return answer
+        if self._process is None:
+            self._process = subprocess.Popen(
+                self._command(),
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+            )
+        try:
+            answer: dict[str, Any] = json.loads(self._answer(self._process, json.dumps(request).encode() + b"\n"))
+            return answer
+        except BaseException:
+            self._end(stop_s_max=0.0)
+            raise
 
-    def _next_line(self) -> bytes:
-        assert self._process.stdout is not None
-        output = self._process.stdout.fileno()
+    def _answer(self, process: subprocess.Popen[bytes], line: bytes) -> bytes:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        left = memoryview(line)
+        while left:  # a raw pipe takes what fits
+            left = left[process.stdin.write(left) :]
         deadline = time.monotonic() + REPLY_S_MAX
         chunks = [self._received]
         while b"\n" not in chunks[-1]:
-            readable, _, _ = select.select([output], [], [], max(0.0, deadline - time.monotonic()))
-            chunk = os.read(output, 1 << 20) if readable else b""
+            readable, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+            chunk = os.read(process.stdout.fileno(), 1 << 20) if readable else b""
             if not chunk:
                 reason = "ended" if readable else f"gave no answer in {REPLY_S_MAX:.0f} s"
-                raise RuntimeError(f"{self._process.args!r} {reason}: {self._error_text()}")
+                raise RuntimeError(f"{process.args!r} {reason} on {line[:200]!r}: {self._error_text()}")
             chunks.append(chunk)
-        line, _, self._received = b"".join(chunks).partition(b"\n")
-        return line
+        answer, _, self._received = b"".join(chunks).partition(b"\n")
+        return answer
 
     def _error_text(self) -> str:
         self._errors.seek(0)
         return self._errors.read()[-4000:].decode(errors="replace")
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(STOP_S_MAX)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+        self._end(stop_s_max=STOP_S_MAX)
         self._errors.close()
+
+    def _end(self, *, stop_s_max: float) -> None:
+        process, self._process, self._received = self._process, None, b""
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        try:
+            process.wait(stop_s_max)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
 
     def __enter__(self) -> Self:
         return self
@@ -251,7 +271,8 @@ class Drivers:
 
     def __getitem__(self, name: str) -> Driver:
         if name not in self._started:
-            self._started[name] = Driver(LineProcess([*CLIENTS[name].command(), self.bootstrap]))
+            command = CLIENTS[name].command
+            self._started[name] = Driver(LineProcess(lambda: [*command(), self.bootstrap]))
         return self._started[name]
 
     def close(self) -> None:

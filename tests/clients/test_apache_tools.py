@@ -56,7 +56,7 @@ class Tools:
 
 @pytest.fixture(scope="module")
 def tools(bootstrap: str) -> Iterator[Tools]:
-    with LineProcess(tool_host()) as host:
+    with LineProcess(tool_host) as host:
         yield Tools(host, bootstrap)
 
 
