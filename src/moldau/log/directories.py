@@ -201,12 +201,17 @@ class LogDirectories:
     def _create(
         self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
     ) -> PartitionLog:
-        home = self._directories[self.place()]
-        log = PartitionLog.create(
-            f"{home.path}/{partition}", partition=partition, topic_id=topic_id, config=config, now_ms=now_ms
-        )
-        home.folders.add(partition)
-        return log
+        """In the folder with the fewest partitions, or the next one when that cannot be written to."""
+        while True:
+            home = self._directories[self.place()]
+            path = f"{home.path}/{partition}"
+            try:
+                log = PartitionLog.create(path, partition=partition, topic_id=topic_id, config=config, now_ms=now_ms)
+            except OSError as failure:
+                self.fail(home.path, failure)
+                continue
+            home.folders.add(partition)
+            return log
 
     def delete(self, log: PartitionLog) -> None:
         """Free the partition's name at once and its disk soon."""

@@ -31,7 +31,7 @@ def paths_to_sync(directory: str, segments: Sequence[Segment], *, recovery_point
     active = segments[-1]
     paths: list[str] = []
     for segment, following in pairwise(segments):
-        if following.base_offset > recovery_point:
+        if following.base_offset >= recovery_point:  # flushed while active, its indexes were left out
             prefix = segment.prefix
             paths += [segment.path, prefix + OFFSET_INDEX, prefix + TIME_INDEX, prefix + TRANSACTION_INDEX]
             paths.append(f"{directory}/{offset_name(following.base_offset)}{SNAPSHOT}")
