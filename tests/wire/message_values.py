@@ -28,13 +28,23 @@ _OTHERS: dict[Kind, SearchStrategy[Any]] = {
     Kind.BYTES: st.binary(max_size=200),
     Kind.RECORDS: st.binary(max_size=200) | st.just(bytes(5000)),
 }
+# Other implementations give these a type of their own, which holds fewer values than the bytes do.
+_ERROR_CODES = st.sampled_from([int(code) for code in ErrorCode])
+_TIME_MS = st.integers(0, 4_000_000_000_000)
+_TIMES: dict[str, SearchStrategy[int]] = {
+    "log_append_time_ms": st.just(-1) | _TIME_MS,
+    "transaction_start_time_ms": _TIME_MS,
+    "retention_time_ms": st.just(-1) | _TIME_MS,
+}
 
 
 def messages(cls: type[Any], version: int) -> SearchStrategy[Any]:
     """Objects with any value in the fields that the version has, and the default in the others."""
-    return st.builds(
-        cls, **{field.name: _values(field, version) for field in fields_of(cls) if version in field.versions}
-    )
+    return st.builds(cls, **{field.name: _values(field, version) for field in _fields(cls, version)})
+
+
+def _fields(cls: type[Struct], version: int) -> list[Field]:
+    return [field for field in fields_of(cls) if version in field.versions]
 
 
 def _values(field: Field, version: int) -> SearchStrategy[Any]:
@@ -44,11 +54,10 @@ def _values(field: Field, version: int) -> SearchStrategy[Any]:
 
 
 def _one(field: Field, version: int) -> SearchStrategy[Any]:
-    # Other implementations give these two a type of their own, which holds fewer values than the bytes do.
     if field.name.endswith("error_code"):
-        return st.sampled_from([int(code) for code in ErrorCode])
-    if field.name == "log_append_time_ms":
-        return st.just(-1) | st.integers(0, 4_000_000_000_000)
+        return _ERROR_CODES
+    if field.name in _TIMES:
+        return _TIMES[field.name]
     if not isinstance(field.type, Kind):
         return messages(field.type, version)
     if field.type in _BITS:
@@ -59,7 +68,7 @@ def _one(field: Field, version: int) -> SearchStrategy[Any]:
 
 def sample(cls: type[Any], version: int) -> Any:
     """One object with something in every field of the version: no null, no empty array, no default in a tag."""
-    return cls(**{field.name: _sample(field, version) for field in fields_of(cls) if version in field.versions})
+    return cls(**{field.name: _sample(field, version) for field in _fields(cls, version)})
 
 
 def _sample(field: Field, version: int) -> Any:

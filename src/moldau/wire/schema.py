@@ -21,6 +21,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct
 
 NEWEST = 32767  # an api version is a signed 16-bit number
+NEVER = NEWEST + 1  # the FLEXIBLE_FROM of an API without flexible versions
 
 
 class Kind(Enum):

@@ -35,6 +35,20 @@ REQUESTS: tuple[type[Message], ...] = (
     messages.LeaveGroupRequest,
     messages.OffsetCommitRequest,
     messages.OffsetFetchRequest,
+    messages.OffsetDeleteRequest,
+    messages.DescribeGroupsRequest,
+    messages.ListGroupsRequest,
+    messages.DeleteGroupsRequest,
+    messages.ConsumerGroupHeartbeatRequest,
+    messages.ConsumerGroupDescribeRequest,
+    messages.AddPartitionsToTxnRequest,
+    messages.AddOffsetsToTxnRequest,
+    messages.EndTxnRequest,
+    messages.TxnOffsetCommitRequest,
+    messages.WriteTxnMarkersRequest,
+    messages.DescribeTransactionsRequest,
+    messages.ListTransactionsRequest,
+    messages.UpdateFeaturesRequest,
 )
 
 RESPONSES: tuple[type[Message], ...] = (
@@ -64,6 +78,20 @@ RESPONSES: tuple[type[Message], ...] = (
     messages.LeaveGroupResponse,
     messages.OffsetCommitResponse,
     messages.OffsetFetchResponse,
+    messages.OffsetDeleteResponse,
+    messages.DescribeGroupsResponse,
+    messages.ListGroupsResponse,
+    messages.DeleteGroupsResponse,
+    messages.ConsumerGroupHeartbeatResponse,
+    messages.ConsumerGroupDescribeResponse,
+    messages.AddPartitionsToTxnResponse,
+    messages.AddOffsetsToTxnResponse,
+    messages.EndTxnResponse,
+    messages.TxnOffsetCommitResponse,
+    messages.WriteTxnMarkersResponse,
+    messages.DescribeTransactionsResponse,
+    messages.ListTransactionsResponse,
+    messages.UpdateFeaturesResponse,
 )
 
 # An api key's first version with compact lengths, which decides how its header is read.
