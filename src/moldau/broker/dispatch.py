@@ -48,7 +48,11 @@ class Route:
         if encode is None:
             encode = self._encoders[kind] = encoder(kind, self.version)
         body: list[Part] = []
-        encode(response, body)
+        try:
+            encode(response, body)
+        except ValueError as wrong:
+            log.exception("the answer to %s can't be encoded", self)
+            raise HandlerFailed(f"the answer to {self} can't be encoded: {wrong}") from None
         return response_parts(correlation_id, kind, self.version, body)
 
     def __str__(self) -> str:

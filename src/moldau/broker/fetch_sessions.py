@@ -73,10 +73,6 @@ class FetchSession:
         self.last_used_ms = now_ms
 
     def update(self, request: FetchRequest) -> None:
-        for gone in request.forgotten_topics_data:
-            name = gone.topic_id if self.uses_topic_ids else gone.topic
-            for index in gone.partitions:
-                self.wanted.pop((name, index), None)
         for topic in request.topics:
             name = topic.topic_id if self.uses_topic_ids else topic.topic
             for asked in topic.partitions:
@@ -85,6 +81,10 @@ class FetchSession:
                     self.wanted[name, asked.partition] = Wanted(name, asked)
                 else:
                     known.ask(asked)
+        for gone in request.forgotten_topics_data:
+            name = gone.topic_id if self.uses_topic_ids else gone.topic
+            for index in gone.partitions:
+                self.wanted.pop((name, index), None)
 
     def move_to_end(self, wanted: Wanted) -> None:
         """Let the partitions that gave nothing this time come first next time."""
@@ -141,7 +141,7 @@ class FetchSessions:
         session.update(request)
         if not session.wanted:
             del self._sessions[session.id]
-            return Plan({})
+            return Plan(wanted_in_full(request, uses_topic_ids))
         session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.id)

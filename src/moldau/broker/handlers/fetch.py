@@ -28,10 +28,11 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | asyncio.Fu
     plan = services.fetch_sessions.plan(request, version, services.clock.now_ms())
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
+    bytes_max = min(request.max_bytes, services.config.int("fetch.max.bytes"))
     terms = Terms(
         version=version,
-        bytes_max=min(request.max_bytes, services.config.int("fetch.max.bytes")),
-        bytes_min=request.min_bytes,
+        bytes_max=bytes_max,
+        bytes_min=min(request.min_bytes, bytes_max),
         read_committed=request.isolation_level == READ_COMMITTED,
         is_follower=max(request.replica_id, request.replica_state.replica_id) >= 0,
         changes_only=plan.incremental,

@@ -24,6 +24,7 @@ from moldau.wire.messages.list_offsets import (
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
 SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+LEADER_EPOCH_SINCE = 4
 READ_COMMITTED = 1
 UNKNOWN = -1
 
@@ -35,7 +36,7 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsRe
     topics = []
     for topic in request.topics:
         replies = []
-        for asked in topic.partitions:
+        for asked in {one.partition_index: one for one in topic.partitions}.values():
             partition = context.services.partitions.get(topic.name, asked.partition_index)
             if times_named[topic.name, asked.partition_index] > 1:
                 error = ErrorCode.INVALID_REQUEST
@@ -44,10 +45,14 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsRe
             else:
                 error = _check(partition, asked)
             if error is ErrorCode.NONE and partition is not None:
-                replies.append(_find(partition, asked, read_committed))
+                reply = _find(partition, asked, read_committed)
+                if context.version < LEADER_EPOCH_SINCE:
+                    reply.leader_epoch = UNKNOWN
             else:
-                replies.append(_answer(asked, error_code=error))
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=replies))
+                reply = _answer(asked, error_code=error)
+            replies.append(reply)
+        if replies:
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=replies))
     return ListOffsetsResponse(topics=topics)
 
 
@@ -63,7 +68,9 @@ def _find(partition: Partition, asked: ListOffsetsPartition, read_committed: boo
         return _answer(asked, offset=end, leader_epoch=partition.leader_epoch)
     log = partition.log
     if asked.timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return _answer(asked, offset=log.log_start_offset, leader_epoch=log.epoch_of(log.log_start_offset))
+        epoch = log.epoch_of(log.log_start_offset)
+        # A log without records has no epoch of its own: what comes first will be of this leader's.
+        return _answer(asked, offset=log.log_start_offset, leader_epoch=partition.leader_epoch if epoch < 0 else epoch)
     if asked.timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _answer(asked)
     found = log.max_timestamp() if asked.timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(asked.timestamp)
