@@ -35,7 +35,7 @@ from moldau.log.removal import DELETED_FOLDER, remove, stray_folder_name
 LOGGER = logging.getLogger(__name__)
 
 CLOSING_THREADS = 8  # they wait for fsync, which disks do several of at a time
-_FOLDER = re.compile(r"(.+)-(\d+)")
+_FOLDER = re.compile(r"(.+)-(0|[1-9]\d{0,9})")
 _NOT_PARTITIONS = (DELETED_FOLDER, "-stray", "-future")
 
 
