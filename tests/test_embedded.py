@@ -65,9 +65,9 @@ def test_two_brokers_at_once_share_nothing() -> None:
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_folder_that_is_given_is_kept(tmp_path: Path, end: str) -> None:
-    broker = moldau.run(data_dir=tmp_path / "data")
-    create(broker.bootstrap_servers, "kept")
-    getattr(broker, end)()
+    with moldau.run(data_dir=tmp_path / "data") as broker:
+        create(broker.bootstrap_servers, "kept")
+        getattr(broker, end)()
     with moldau.run(data_dir=tmp_path / "data", port=broker.port) as again:
         assert again.port == broker.port
         assert topics(again.bootstrap_servers) == {"kept": 1}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 import socket
 import subprocess
@@ -37,8 +36,7 @@ def started(*arguments: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str],
     try:
         printed = ""
         while not (found := re.search(r"listening +\S+:(\d+)\n", printed)):
-            ready, _, _ = select.select([process.stdout], [], [], WAIT_S_MAX)
-            line = process.stdout.readline() if ready else ""
+            line = process.stdout.readline()
             assert line, f"it ended without listening: {printed}"
             printed += line
         yield process, int(found[1])

@@ -25,7 +25,6 @@ CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creat
 
 SILENT = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 AnyClient = TypeVar("AnyClient")
-NOT_YET = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 class Client(Protocol):
@@ -140,15 +139,18 @@ def cluster_metadata(client: Client, options: Namespace) -> Any:
             )
 
 
-def topic_metadata(client: Client, topic: str, options: Namespace) -> Any:
-    """Metadata of one topic; a client that may create topics makes the broker create it, and waits for that."""
+def topic_metadata(client: Client, topic: str, options: Namespace, *, may_appear: bool = False) -> Any:
+    """Metadata of one topic; a producer's asking may make the broker create it, so that it may yet appear."""
     cluster_metadata(client, options)
     deadline_s = time.monotonic() + options.timeout
     while True:
         found = client.list_topics(topic, timeout=options.timeout).topics[topic]
         if found.error is None:
             return found
-        if found.error.code() not in NOT_YET or time.monotonic() >= deadline_s:
+        is_on_its_way = found.error.code() == KafkaError.LEADER_NOT_AVAILABLE or (
+            may_appear and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+        )
+        if not is_on_its_way or time.monotonic() >= deadline_s:
             raise CommandFailed(topic_failure(topic, found.error))
         time.sleep(CREATION_PAUSE_S)
 

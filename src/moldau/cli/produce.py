@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     outage = Outage("produce", servers=options.bootstrap_server)
     reader = LineReader(options)
     producer = open_client(Producer, client_config(options, **settings(options, outage)))
-    topic = topic_metadata(producer, options.topic, options)
+    topic = topic_metadata(producer, options.topic, options, may_appear=True)
     if options.partition is not None:
         check_partition(options.topic, options.partition, topic.partitions)
     outage.on_answer()
