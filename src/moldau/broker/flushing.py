@@ -49,6 +49,8 @@ class Flusher:
         if work.cancelled():
             done.cancel()
         elif (failure := work.exception()) is not None:
+            if isinstance(failure, OSError) and log.on_failure is not None:
+                log.on_failure(failure)
             if not done.done():
                 done.set_exception(failure)
         else:

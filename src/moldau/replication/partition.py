@@ -49,6 +49,7 @@ class Partition:
         self.leadership = leadership
         self.high_watermark: Offset = log.end_offset
         self.watchers: set[Watcher] = set()
+        self._begin_epoch()
 
     @property
     def is_leader(self) -> bool:
@@ -105,7 +106,13 @@ class Partition:
     def lead(self, leadership: Leadership) -> None:
         if leadership != self.leadership:
             self.leadership = leadership
+            self._begin_epoch()
             self.disturb()
+
+    def _begin_epoch(self) -> None:
+        """A leader's epoch begins where the log ends, also while there is no record of it."""
+        if self.is_leader and self.leader_epoch > self.log.epochs.latest:
+            self.log.assign_epoch(self.leader_epoch, self.log.end_offset)
 
     def disturb(self) -> None:
         for watcher in tuple(self.watchers):
