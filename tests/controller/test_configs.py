@@ -1,0 +1,168 @@
+"""Codes and messages are what Apache Kafka 4.3.1 answered to the same requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.controller.configs import (
+    AlteredResource,
+    ConfigChange,
+    Operation,
+    ResourceChange,
+    decide_alter_configs,
+    decide_incremental_alter_configs,
+)
+from moldau.controller.machine import apply
+from moldau.controller.records import BrokerConfigsChanged, TopicConfigsChanged
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+from tests.controller.clusters import cluster, topic, topic_id
+
+SET, DELETE, APPEND, SUBTRACT = Operation
+TOPIC, BROKER = 2, 4
+CONFIG = BrokerConfig.of({"node.id": "1"})
+IMAGE = cluster(topic("orders", configs={"retention.ms": "5"}))
+
+
+def change(kind: int, name: str, *changes: ConfigChange) -> ResourceChange:
+    return ResourceChange(kind, name, changes)
+
+
+def incremental(*resources: ResourceChange, validate_only: bool = False) -> Decision[list[AlteredResource]]:
+    return decide_incremental_alter_configs(IMAGE, resources, config=CONFIG, validate_only=validate_only)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "operation", "changes"),
+    [
+        ("retention.ms", "6", SET, {"retention.ms": "6"}),
+        ("segment.ms", "7", SET, {"segment.ms": "7"}),
+        ("retention.ms", None, DELETE, {"retention.ms": None}),
+        ("cleanup.policy", "compact", APPEND, {"cleanup.policy": "delete,compact"}),
+        ("cleanup.policy", "compact,delete,compact", APPEND, {"cleanup.policy": "delete,compact"}),
+        ("cleanup.policy", "delete", SUBTRACT, {"cleanup.policy": ""}),
+        ("cleanup.policy", "zzz", SUBTRACT, {"cleanup.policy": "delete"}),
+    ],
+)
+def test_a_topics_configs_change(key: str, value: str | None, operation: int, changes: dict[str, str | None]) -> None:
+    decision = incremental(change(TOPIC, "orders", ConfigChange(key, value, operation)))
+    assert decision == Decision((TopicConfigsChanged(topic_id(100), changes),), [AlteredResource(TOPIC, "orders")])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "operation"), [("retention.ms", "5", SET), ("segment.ms", None, DELETE), ("foo", None, DELETE)]
+)
+def test_what_stays_the_same_needs_no_record(key: str, value: str | None, operation: int) -> None:
+    decision = incremental(change(TOPIC, "orders", ConfigChange(key, value, operation)))
+    assert decision == Decision.reply_only([AlteredResource(TOPIC, "orders")])
+
+
+INVALID_CONFIG, INVALID_REQUEST = ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("resource", "error", "message"),
+    [
+        (
+            change(TOPIC, "nope", ConfigChange("retention.ms", "5")),
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "The topic 'nope' does not exist.",
+        ),
+        (
+            change(TOPIC, "", ConfigChange("retention.ms", "5")),
+            INVALID_REQUEST,
+            "Default topic resources are not allowed.",
+        ),
+        (change(TOPIC, "nope", ConfigChange("foo", "5")), INVALID_CONFIG, "Unknown topic config name: foo"),
+        (
+            change(TOPIC, "orders", ConfigChange("retention.ms", "5", APPEND)),
+            INVALID_CONFIG,
+            "Can't APPEND to key retention.ms because its type is not LIST.",
+        ),
+        (
+            change(TOPIC, "orders", ConfigChange("foo", "5", SUBTRACT)),
+            INVALID_CONFIG,
+            "Can't SUBTRACT to key foo because its type is not LIST.",
+        ),
+        (
+            change(TOPIC, "orders", ConfigChange("cleanup.policy", "zzz", APPEND)),
+            INVALID_CONFIG,
+            "Invalid value zzz for configuration cleanup.policy: String must be one of: compact, delete",
+        ),
+        (
+            change(TOPIC, "orders", ConfigChange("cleanup.policy", None, APPEND)),
+            INVALID_REQUEST,
+            "Null value not supported for : cleanup.policy",
+        ),
+        (
+            change(TOPIC, "orders", ConfigChange("segment.ms", "5"), ConfigChange("segment.ms", "6")),
+            INVALID_REQUEST,
+            "Error due to duplicate config keys",
+        ),
+        (change(99, "orders"), INVALID_REQUEST, "Unknown resource type 99"),
+        (change(TOPIC, "orders", ConfigChange("segment.ms", "5", 9)), INVALID_REQUEST, "Unknown operations type 9"),
+        (
+            change(BROKER, "2", ConfigChange("log.retention.ms", "5")),
+            INVALID_REQUEST,
+            "Unexpected broker id, expected 1, but received 2",
+        ),
+        (
+            change(BROKER, "x", ConfigChange("log.retention.ms", "5")),
+            INVALID_REQUEST,
+            "Node id must be an integer, but it is: x",
+        ),
+        (
+            change(BROKER, "1", ConfigChange("num.partitions", "5"), ConfigChange("log.retention.hours", "3")),
+            INVALID_REQUEST,
+            "Cannot update these configs dynamically: [log.retention.hours, num.partitions]",
+        ),
+        (
+            change(BROKER, "", ConfigChange("log.retention.ms", "x")),
+            INVALID_REQUEST,
+            "Invalid value x for configuration log.retention.ms: Not a number of type LONG",
+        ),
+        (
+            change(BROKER, "1", ConfigChange("log.retention.ms", "5", APPEND)),
+            INVALID_CONFIG,
+            "Config value append is not allowed for config key: log.retention.ms",
+        ),
+        (change(BROKER, "1", ConfigChange("foo", "5", APPEND)), INVALID_CONFIG, "Unknown config name: foo"),
+    ],
+)
+def test_what_can_not_change_is_refused(resource: ResourceChange, error: ErrorCode, message: str) -> None:
+    expected = AlteredResource(resource.type, resource.name, error, message)
+    assert incremental(resource) == Decision.reply_only([expected])
+
+
+def test_a_resource_that_is_given_twice_is_refused_twice() -> None:
+    decision = incremental(change(TOPIC, "orders"), change(TOPIC, "orders"))
+    refused = AlteredResource(TOPIC, "orders", INVALID_REQUEST, "Each resource must appear at most once.")
+    assert decision == Decision.reply_only([refused, refused])
+
+
+def test_a_resource_changes_as_a_whole_or_not_at_all() -> None:
+    decision = incremental(
+        change(TOPIC, "orders", ConfigChange("segment.ms", "5"), ConfigChange("retention.ms", "x")),
+        change(BROKER, "", ConfigChange("log.roll.ms", "5"), ConfigChange("unheard.of", "kept")),
+    )
+    assert [reply.error for reply in decision.reply] == [INVALID_CONFIG, ErrorCode.NONE]
+    assert decision.records == (BrokerConfigsChanged("", {"log.roll.ms": "5", "unheard.of": "kept"}),)
+
+
+def test_broker_configs_come_and_go() -> None:
+    image = apply(IMAGE, [BrokerConfigsChanged("1", {"log.roll.ms": "5", "log.retention.ms": "6"})])
+    assert image.broker_config("1") == {"log.roll.ms": "5", "log.retention.ms": "6"}
+    image = apply(image, [BrokerConfigsChanged("1", {"log.roll.ms": None, "log.retention.ms": None})])
+    assert image.broker_configs == {}
+
+
+def test_the_older_way_takes_away_what_is_not_named() -> None:
+    decision = decide_alter_configs(IMAGE, [change(TOPIC, "orders", ConfigChange("segment.ms", "7"))], config=CONFIG)
+    assert decision.records == (TopicConfigsChanged(topic_id(100), {"retention.ms": None, "segment.ms": "7"}),)
+    assert apply(IMAGE, decision.records).topics["orders"].configs == {"segment.ms": "7"}
+
+
+def test_validation_alone_changes_nothing() -> None:
+    decision = incremental(change(TOPIC, "orders", ConfigChange("retention.ms", "9")), validate_only=True)
+    assert decision == Decision.reply_only([AlteredResource(TOPIC, "orders")])

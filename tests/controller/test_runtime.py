@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moldau.controller import runtime
+from moldau.controller.image import BrokerImage, ClusterImage
+from moldau.controller.producer_ids import ProducerIds
+from moldau.controller.runtime import Controller
+from moldau.controller.topics import CreatedTopic, NewTopic, TopicReference, decide_create_topics, decide_delete_topics
+from moldau.core.clock import SystemClock
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.decision import Decision
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.store.process import ProcessId
+from moldau.store.sqlite import SqliteStore
+from moldau.store.store import START, StoreError
+from tests.controller.clusters import ENDPOINTS
+
+CONFIG = BrokerConfig.of({"node.id": "1"})
+GONE = ProcessId(pid=2**22 - 1, started=1)
+
+
+@asynccontextmanager
+async def controlling(path: Path, node_id: int = 1, **options: Any) -> AsyncIterator[Controller]:
+    store = await SqliteStore.open(path, SystemClock(), **options)
+    try:
+        controller = await Controller.open(store, node_id, cluster_id="cluster")
+        if controller.is_active:
+            await controller.register(BrokerImage(node_id, ENDPOINTS))
+        yield controller
+        await controller.close()
+    finally:
+        await store.close()
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await test()
+
+    asyncio.run(bounded())
+
+
+async def create(controller: Controller, *names: str) -> list[CreatedTopic]:
+    return await controller.write(
+        lambda image: decide_create_topics(image, [NewTopic(name) for name in names], config=CONFIG)
+    )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 - what is waited for happens in another controller
+        await asyncio.sleep(0.005)
+
+
+def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path) as controller:
+            await create(controller, "a", "b")
+            await controller.write(lambda image: decide_delete_topics(image, [TopicReference("a")], config=CONFIG))
+            written = controller.image
+        async with controlling(path) as controller:
+            assert controller.image == written
+            assert controller.image.topics.keys() == {"b"}
+            assert controller.image.controller_id == 1
+
+    run(test)
+
+
+def test_decisions_that_wait_together_share_an_entry_and_see_each_other(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with controlling(tmp_path / "store.db") as controller:
+            before = (await controller._store.read(START)).end or 0
+            replies = await asyncio.gather(*(create(controller, f"topic-{number % 50}") for number in range(100)))
+            errors = [reply[0].error for reply in replies]
+            assert errors == [ErrorCode.NONE] * 50 + [ErrorCode.TOPIC_ALREADY_EXISTS] * 50
+            after = (await controller._store.read(START)).end or 0
+            assert after - before <= 2
+
+    run(test)
+
+
+def test_listeners_know_before_the_caller_does(tmp_path: Path) -> None:
+    async def test() -> None:
+        seen: list[tuple[set[str], frozenset[str]]] = []
+
+        async def slow(old: ClusterImage, new: ClusterImage) -> None:
+            await asyncio.sleep(0)
+            seen.append((new.topics.keys() - old.topics.keys(), new.changed_topics))
+
+        def broken(_old: ClusterImage, _new: ClusterImage) -> None:
+            raise RuntimeError("on purpose")
+
+        async with controlling(tmp_path / "store.db") as controller:
+            controller.subscribe(broken)
+            leave = controller.subscribe(slow)
+            await create(controller, "a")
+            assert seen == [({"a"}, frozenset({"a"}))]
+            leave()
+            await create(controller, "b")
+            assert len(seen) == 1
+
+    run(test)
+
+
+def test_a_decision_that_fails_harms_no_other(tmp_path: Path) -> None:
+    def failing(_image: ClusterImage) -> Decision[None]:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "no")
+
+    async def test() -> None:
+        async with controlling(tmp_path / "store.db") as controller:
+            wrong = asyncio.ensure_future(controller.write(failing))
+            right = asyncio.ensure_future(create(controller, "a"))
+            with pytest.raises(ApiError):
+                await wrong
+            await right
+            assert "a" in controller.image.topics
+
+    run(test)
+
+
+def test_a_caller_that_gives_up_leaves_no_trace_or_a_whole_topic(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with controlling(tmp_path / "store.db") as controller:
+            waiting = asyncio.ensure_future(create(controller, "a"))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await create(controller, "b")
+            assert "b" in controller.image.topics
+
+    run(test)
+
+
+def test_a_write_that_the_disk_refuses_changes_nothing(tmp_path: Path) -> None:
+    class FullDisk:
+        """The store of a test, whose appends fail while it is full."""
+
+        def __init__(self, store: SqliteStore) -> None:
+            self.store = store
+            self.full = False
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.store, name)
+
+        async def append(self, payload: bytes, *, controller_epoch: int) -> int:
+            if self.full:
+                raise StoreError("database or disk is full")
+            return await self.store.append(payload, controller_epoch=controller_epoch)
+
+    async def test() -> None:
+        disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
+        controller = await Controller.open(disk, 1, cluster_id="cluster")
+        await controller.register(BrokerImage(1, ENDPOINTS))
+        image = controller.image
+        disk.full = True
+        with pytest.raises(ApiError, match="disk is full"):
+            await create(controller, "a")
+        assert controller.image is image
+        disk.full = False
+        await create(controller, "a")
+        assert "a" in controller.image.topics
+        await controller.close()
+        await disk.close()
+
+    run(test)
+
+
+def test_the_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "ENTRIES_PER_SNAPSHOT_MIN", 10)
+
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path) as controller:
+            for _ in range(40):
+                await create(controller, "a")
+                await controller.write(lambda image: decide_delete_topics(image, [TopicReference("a")], config=CONFIG))
+            tail = await controller._store.read(START)
+            assert tail.snapshot is not None
+            assert len(tail.entries) <= 40
+            written = controller.image
+        async with controlling(path) as controller:
+            assert controller.image == written
+            assert not (await controller._store.read(START)).entries
+
+    run(test)
+
+
+def test_a_store_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path):
+            pass
+        store = await SqliteStore.open(path, SystemClock())
+        with pytest.raises(StoreError, match="belongs to cluster cluster, the data folder to other"):
+            await Controller.open(store, 1, cluster_id="other")
+        await store.close()
+
+    run(test)
+
+
+def test_a_second_broker_follows_and_takes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "ELECTION_INTERVAL_MS", 50)
+
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path, 2) as second:
+            await second.close()
+            async with controlling(path, 1) as first:
+                await create(first, "a")
+                async with controlling(path, 3) as third:
+                    assert third.image == first.image
+                    with pytest.raises(ApiError):
+                        await create(third, "b")
+                    await create(first, "b")
+                    await until(lambda: "b" in third.image.topics)
+                    await first.close()
+                    await until(lambda: third.is_active)
+                    await create(third, "c")
+                    assert third.image.topics.keys() == {"a", "b", "c"}
+                    with pytest.raises(ApiError) as fenced:
+                        await create(first, "d")
+                    assert fenced.value.code is ErrorCode.NOT_CONTROLLER
+                    await until(lambda: "c" in first.image.topics)
+
+    run(test)
+
+
+def test_producer_ids_are_handed_out_once(tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path) as controller:
+            ids = ProducerIds(controller)
+            taken = await asyncio.gather(*(ids.next() for _ in range(2_500)))
+            assert sorted(taken) == list(range(2_500))
+        async with controlling(path) as controller:
+            assert await ProducerIds(controller).next() == 3_000
+
+    run(test)
+
+
+ENDLESS = """
+import asyncio, sys
+from pathlib import Path
+from tests.controller.test_runtime import controlling, create
+
+async def main():
+    async with controlling(Path(sys.argv[1])) as controller:
+        for number in range(1_000_000):
+            await create(controller, f"topic-{number}")
+            print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS, str(path)],
+        stdout=subprocess.PIPE,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": "."},
+    ) as child:
+        assert child.stdout is not None
+        acknowledged = [int(child.stdout.readline()) for _ in range(50)]
+        child.send_signal(signal.SIGKILL)
+        acknowledged += [int(line) for line in child.stdout.readlines()]
+
+    async def test() -> None:
+        async with controlling(path) as controller:
+            missing = [number for number in acknowledged if f"topic-{number}" not in controller.image.topics]
+            assert not missing
+
+    run(test)
