@@ -27,6 +27,7 @@ CLOCK_MS = range(NOW_MS + 50_000, NOW_MS + 3_000_000)
 BOUNDS = re.compile(r"within \[-?\d+, -?\d+\]")  # of timestamps, which are reckoned from the broker's clock
 UNORDERED = {
     "topics": "name",
+    "partitions": "partition_index",
     "configs": "name",
     "config_resources": "resource_name",
     "synonyms": None,
@@ -100,7 +101,9 @@ class World:
         made = self.quietly("CreateTopics", 7, topics=[wanted], timeout_ms=15_000)
         assert made["topics"][0]["error_code"] == 0, made
         self.until_ready(name, partitions)
-        return Topic(name, made["topics"][0]["topic_id"])
+        topic = Topic(name, made["topics"][0]["topic_id"])
+        self.id_alias(topic.id)
+        return topic
 
     def until_ready(self, topic: str, partitions: int) -> None:
         """Metadata knows a new topic sooner than its partitions answer, so it is they who are asked."""
@@ -136,7 +139,7 @@ class World:
         if key == "records":
             return value if isinstance(value, str) else [self.normalise(one) for one in batches.describe(value)]
         if key == "responses" and isinstance(value, list) and value and "partitions" in value[0]:
-            value = flat(value)
+            value = self.flat(value)
         if isinstance(value, dict):
             return {name: self.normalise(one, name) for name, one in value.items()}
         if isinstance(value, list):
@@ -144,6 +147,15 @@ class World:
         if isinstance(value, bytes):
             return self.id_alias(value) if len(value) == 16 and any(value) else value.hex()
         return self.scalar(value, key)
+
+    def flat(self, topics: list[Any]) -> list[Any]:
+        """The partitions of a Fetch answer by topic and index: their order, and how they are grouped, mean nothing."""
+        named = [
+            {"topic": topic["topic"] if "topic" in topic else self.normalise(topic["topic_id"])} | partition
+            for topic in topics
+            for partition in topic["partitions"]
+        ]
+        return sorted(named, key=lambda one: (one["topic"], one["partition_index"]))
 
     def scalar(self, value: Any, key: str) -> Any:
         if key in NAMED_BY_APPEARANCE and value not in NAMES_NOTHING[key]:
@@ -172,16 +184,6 @@ class World:
         if value not in self.aliases:
             self.aliases[value] = f"<{kind} {sum(one.startswith(f'<{kind} ') for one in self.aliases.values()) + 1}>"
         return self.aliases[value]
-
-
-def flat(topics: list[Any]) -> list[Any]:
-    """The partitions of a Fetch answer by topic and index: their order, and how they are grouped, mean nothing."""
-    named = [
-        {"topic": topic.get("topic", topic.get("topic_id"))} | partition
-        for topic in topics
-        for partition in topic["partitions"]
-    ]
-    return sorted(named, key=lambda one: (one["topic"], one["partition_index"]))
 
 
 def in_order(values: list[Any], key: str) -> Iterator[Any]:

@@ -107,7 +107,7 @@ def a_bad_partition_beside_a_good_one(world: World) -> None:
         answer["responses"].sort(key=lambda one: len(one["partition_responses"]))
         for one in answer["responses"]:
             one["partition_responses"].sort(key=lambda partition: partition["index"])
-        world.note(f"v{version}", answer)
+        world.note(f"Produce v{version}", answer)
     end_offset(world, topic)
     end_offset(world, topic, 1)
 

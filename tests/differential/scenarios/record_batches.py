@@ -36,26 +36,31 @@ def damaged(world: World) -> None:
     end_offset(world, topic)
 
 
+def each_alone(world: World, cases: dict[str, bytes]) -> None:
+    """A partition for each, so that a batch which only one broker takes does not move the offsets of the others."""
+    topic = world.topic("t", partitions=len(cases))
+    for partition, (what, records) in enumerate(cases.items()):
+        send(world, 9, what, topic, records, partition=partition)
+
+
 def lying_counts(world: World) -> None:
-    topic = world.topic("t")
     two = [b"one", b"two"]
+    cases: dict[str, bytes] = {}
     for codec in (batches.NONE, batches.GZIP):
         for count in (0, 1, 3, -1, 0x7FFFFFFF):
-            send(
-                world, 9, f"count {count} codec {codec}", topic, batch(two, timestamp=NOW_MS, count=count, codec=codec)
-            )
+            cases[f"count {count}, codec {codec}"] = batch(two, timestamp=NOW_MS, count=count, codec=codec)
         for last in (0, 2, -1, 0x7FFFFFFF):
             lying = batch(two, timestamp=NOW_MS, last_offset_delta=last, codec=codec)
-            send(world, 9, f"last offset delta {last} codec {codec}", topic, lying)
+            cases[f"last offset delta {last}, codec {codec}"] = lying
         both = batch(two, timestamp=NOW_MS, last_offset_delta=5, count=6, codec=codec)
-        send(world, 9, f"count and delta agree on six, codec {codec}", topic, both)
-    send(world, 9, "no records", topic, batch([], timestamp=NOW_MS))
-    send(world, 9, "no records, one counted", topic, batch([], timestamp=NOW_MS, count=1, last_offset_delta=0))
+        cases[f"count and delta agree on six, codec {codec}"] = both
+    cases["no records"] = batch([], timestamp=NOW_MS)
+    cases["no records, one counted"] = batch([], timestamp=NOW_MS, count=1, last_offset_delta=0)
+    each_alone(world, cases)
 
 
 def lying_records(world: World) -> None:
     """Uncompressed, so that a broker which trusts the client may never look; and compressed."""
-    topic = world.topic("t")
     one = record(b"one")
     lies = {
         "record longer than the batch": varint(500) + one[1:],
@@ -69,11 +74,14 @@ def lying_records(world: World) -> None:
         "record attributes": record(b"one", attributes=7),
         "bytes behind the record": one + b"more",
     }
-    for what, raw in lies.items():
-        for codec in (batches.NONE, batches.LZ4):
-            lying = batch([b"one"], timestamp=NOW_MS, raw=raw, codec=codec)
-            send(world, 9, f"{what}, codec {codec}", topic, lying)
-    end_offset(world, topic)
+    each_alone(
+        world,
+        {
+            f"{what}, codec {codec}": batch([b"one"], timestamp=NOW_MS, raw=raw, codec=codec)
+            for what, raw in lies.items()
+            for codec in (batches.NONE, batches.LZ4)
+        },
+    )
 
 
 def foreign_formats(world: World) -> None:
@@ -83,12 +91,14 @@ def foreign_formats(world: World) -> None:
             send(world, version, f"magic {magic}", topic, old_message(b"old", magic=magic, timestamp=NOW_MS))
         for magic in (3, -1):
             send(world, version, f"magic {magic}", topic, batch([b"x"], timestamp=NOW_MS, magic=magic))
-    for codec in (5, 6, 7):
-        send(world, 9, f"codec {codec}", topic, batch([b"x"], timestamp=NOW_MS, codec=codec))
-    for codec in (batches.GZIP, batches.SNAPPY, batches.LZ4, batches.ZSTD):
-        broken = batch([b"x"], timestamp=NOW_MS, raw=b"x", attributes=codec)
-        send(world, 9, f"not what codec {codec} writes", topic, broken)
     end_offset(world, topic)
+
+
+def foreign_codecs(world: World) -> None:
+    cases = {f"codec {codec}": batch([b"x"], timestamp=NOW_MS, codec=codec) for codec in (5, 6, 7)}
+    for codec in (batches.GZIP, batches.SNAPPY, batches.LZ4, batches.ZSTD):
+        cases[f"not what codec {codec} writes"] = batch([b"x"], timestamp=NOW_MS, raw=b"x", attributes=codec)
+    each_alone(world, cases)
 
 
 def reserved_bits(world: World) -> None:
@@ -142,10 +152,14 @@ def timestamps(world: World) -> None:
     send(world, 9, "max timestamp beyond the records", usual, lying)
     lying = batch([b"x", b"y"], timestamp=NOW_MS, max_timestamp=NOW_MS - 500)
     send(world, 9, "max timestamp before the records", usual, lying)
-    mixed = record(b"x") + record(b"y", offset_delta=1, timestamp_delta=3 * HOUR_MS)
-    send(world, 9, "second record from the future", usual, batch([b"x", b"y"], timestamp=NOW_MS, raw=mixed))
     end_offset(world, usual)
     end_offset(world, strict)
+
+
+def timestamps_at_odds(world: World) -> None:
+    """The header says that all is well, a record in it lies in the future."""
+    mixed = record(b"x") + record(b"y", offset_delta=1, timestamp_delta=3 * HOUR_MS)
+    each_alone(world, {"second record from the future": batch([b"x", b"y"], timestamp=NOW_MS, raw=mixed)})
 
 
 def append_time(world: World) -> None:
@@ -186,9 +200,11 @@ SCENARIOS = (
     lying_counts,
     lying_records,
     foreign_formats,
+    foreign_codecs,
     reserved_bits,
     several_batches,
     timestamps,
+    timestamps_at_odds,
     append_time,
     compacted,
     compression_of_the_topic,
