@@ -94,12 +94,6 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference("offsets.listing_as", "*isolation 2", "*", LENIENT),
     Difference(
-        "offsets.ends_of_epochs",
-        "* epoch -5",
-        "*",
-        "No epoch is negative. Apache Kafka takes it for one before the first, we for an unknown one.",
-    ),
-    Difference(
         "cluster.by_id",
         "Metadata v1[01] *",
         "*",
