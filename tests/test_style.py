@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-SOURCE = Path(__file__).parents[1] / "src" / "moldau"
+PROJECT = Path(__file__).parents[1]
+SOURCE = PROJECT / "src" / "moldau"
 MODULES = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(), filename=name) for name, path in MODULES.items()}
 
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
 # The measured size of what is too long; a figure may only go down, and a clean file leaves the list.
 SINNERS: dict[str, int] = {}
-LONG_FUNCTIONS: dict[str, int] = {}
 
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
 # The package itself offers `run` by name without importing what a broker's start does not need.
@@ -25,10 +26,6 @@ CLOCK_READERS = {"core/clock.py"}
 CLOCK_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def parsed(name: str) -> ast.Module:
-    return ast.parse(MODULES[name].read_text(), filename=name)
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:
@@ -43,56 +40,64 @@ def is_docstring_or_import(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_modules_stay_small(name: str) -> None:
-    lines = len(MODULES[name].read_text().splitlines())
-    assert lines <= SINNERS.get(name, LINES_MAX), f"{name} has {lines} lines; split it"
-    assert name not in SINNERS or lines > LINES_MAX, f"{name} is clean now; remove it from SINNERS"
+def test_modules_stay_small() -> None:
+    lines = {name: len(path.read_text().splitlines()) for name, path in MODULES.items()}
+    too_long = {name: size for name, size in lines.items() if size > SINNERS.get(name, LINES_MAX)}
+    assert not too_long, "split them"
+    assert not [name for name in SINNERS if lines.get(name, 0) <= LINES_MAX], "clean now; remove them from SINNERS"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_functions_stay_small(name: str) -> None:
-    for function in functions(parsed(name)):
-        assert function.end_lineno is not None
-        lines, key = function.end_lineno - function.lineno + 1, f"{name}:{function.name}"
-        assert lines <= LONG_FUNCTIONS.get(key, FUNCTION_LINES_MAX), f"{key} has {lines} lines; split it"
+def test_functions_stay_small() -> None:
+    lines = {
+        f"{name}:{function.name}": (function.end_lineno or function.lineno) - function.lineno + 1
+        for name, tree in TREES.items()
+        for function in functions(tree)
+    }
+    assert not {key: size for key, size in lines.items() if size > FUNCTION_LINES_MAX}, "split them"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_modules_are_named_for_what_they_hold(name: str) -> None:
-    words = {word for part in Path(name).with_suffix("").parts for word in part.split("_")}
-    assert not words & FORBIDDEN_NAMES, f"{name}: name it for what is in it"
+def test_modules_are_named_for_what_they_hold() -> None:
+    words = {name: {word for part in Path(name).with_suffix("").parts for word in part.split("_")} for name in MODULES}
+    assert not [name for name in MODULES if words[name] & FORBIDDEN_NAMES]
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_classes_are_not_managers(name: str) -> None:
-    classes = [node.name for node in ast.walk(parsed(name)) if isinstance(node, ast.ClassDef)]
-    assert not [found for found in classes if found.endswith(("Manager", "Helper", "Util", "Utils"))]
+def test_classes_are_not_managers() -> None:
+    classes = [node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert not [name for name in classes if name.endswith(("Manager", "Helper", "Util", "Utils"))]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if Path(name).name == "__init__.py"])
-def test_a_package_only_re_exports(name: str) -> None:
-    if name in LAZY_PACKAGES:
-        return
-    code = [ast.unparse(node) for node in parsed(name).body if not is_docstring_or_import(node)]
-    if name == "broker/handlers/__init__.py":  # the table of handlers is the one list that a package may hold
-        code = [line for line in code if not line.startswith("TABLE")]
-    assert not code, f"{name} holds code; give it a module of its own"
+def test_a_package_only_re_exports() -> None:
+    packages = [name for name in MODULES if Path(name).name == "__init__.py" and name not in LAZY_PACKAGES]
+    code = {name: [node for node in TREES[name].body if not is_docstring_or_import(node)] for name in packages}
+    assert not [name for name in packages if code[name]], "give the code a module of its own"
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_says_what_it_is_for(name: str) -> None:
-    tree = parsed(name)
-    assert not tree.body or ast.get_docstring(tree), f"{name} begins with no sentence on what it is for"
+def test_a_module_says_what_it_is_for() -> None:
+    assert not [name for name, tree in TREES.items() if tree.body and not ast.get_docstring(tree)]
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if name not in CLOCK_READERS])
-def test_time_comes_in_as_an_argument(name: str) -> None:
-    calls = {ast.unparse(node.func) for node in ast.walk(parsed(name)) if isinstance(node, ast.Call)}
-    assert not calls & CLOCK_CALLS, f"{name} reads the clock; take now_ms as an argument"
+def test_time_comes_in_as_an_argument() -> None:
+    calls = {
+        name: {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        for name, tree in TREES.items()
+    }
+    assert not [name for name in MODULES if name not in CLOCK_READERS and calls[name] & CLOCK_CALLS]
 
 
-def test_no_module_asks_for_a_later_day() -> None:
+def test_nothing_is_left_for_a_later_day() -> None:
     marks = ("TODO", "FIXME", "XXX", "NotImplementedError")
     found = [f"{name}: {mark}" for name, path in MODULES.items() for mark in marks if mark in path.read_text()]
     assert not found, "what is not there gets an explicit error and a line in docs/compatibility.md"
+
+
+def test_layers_are_on_the_map_in_the_same_order() -> None:
+    """ARCHITECTURE.md's table and the import contract tell the same story."""
+    contract = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [room for layer in contract["layers"] for room in layer.split(" | ") if not room.startswith("(")]
+    table = (PROJECT / "ARCHITECTURE.md").read_text().partition("| layer |")[2].partition("\n\n")[0]
+    rooms = (
+        [room for line in table.splitlines() for room in re.findall(r"`([a-z_]+)`", line.split("|")[1])]
+        if table
+        else []
+    )
+    assert rooms == layers
