@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moldau.broker.handlers.table import TABLE
-
 from moldau.broker.compatibility import KAFKA_VERSIONS, NOTES, render
 from moldau.broker.handlers.api_versions import announced
+from moldau.broker.handlers.table import TABLE
 
 PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 

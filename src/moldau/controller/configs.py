@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -173,7 +174,8 @@ def _alter_broker(
     refusal = _refuse_broker_name(resource.name, config.node_id)
     if refusal is not None:
         return refusal
-    now = image.broker_config(resource.name)
+    broker = str(int(resource.name)) if resource.name else ""
+    now = image.broker_config(broker)
     values = _changed_values(now, resource.changes, BROKER_CONFIGS, incremental=incremental)
     if isinstance(values, ConfigChange):
         if values.name not in BROKER_CONFIGS:
@@ -185,20 +187,21 @@ def _alter_broker(
     if problem is not None:
         return Refusal(ErrorCode.INVALID_REQUEST, problem)
     changes = _difference(now, values)
-    return [BrokerConfigsChanged(resource.name, changes)] if changes else []
+    return [BrokerConfigsChanged(broker, changes)] if changes else []
 
 
 def _refuse_broker_name(name: str, node_id: int) -> Refusal | None:
     if not name:
         return None
-    if not name.lstrip("+-").isdecimal():
+    if not _BROKER_ID.match(name):
         return Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if int(name) != node_id:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
     return None
 
 
-_SECURITY_PREFIXES = ("ssl.", "sasl.", "listener.name.")
+_BROKER_ID = re.compile(r"[+-]?[0-9]{1,10}\Z")
+_UNSUPPORTED_PREFIXES = ("sasl.", "listener.name.")
 
 
 def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerConfig) -> str | None:
@@ -206,10 +209,16 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
     fixed = sorted(
         each
         for each in values
-        if (each in BROKER_CONFIGS and each not in DYNAMIC_BROKER_CONFIGS) or each.startswith(_SECURITY_PREFIXES)
+        if (each in BROKER_CONFIGS and each not in DYNAMIC_BROKER_CONFIGS) or each.startswith(_UNSUPPORTED_PREFIXES)
     )
     if fixed:
         return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
+    secure = sorted(each for each in values if each.startswith("ssl."))
+    if secure:
+        return (
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            f"[{', '.join(secure)}]"
+        )
     layers = config.layers
     try:
         if name:

@@ -6,10 +6,16 @@ KIB = 1024
 MIB = 1024 * KIB
 
 FRAME_BYTES_MAX = 100 * MIB  # a client can make us buffer this much per connection; Kafka's socket.request.max.bytes
-CONTROL_FRAME_BYTES_MAX = 16 * MIB  # requests other than Produce hold only names and numbers, which cost more once parsed
+CONTROL_FRAME_BYTES_MAX = (
+    16 * MIB
+)  # other requests than Produce hold only names and numbers, which cost more once parsed
 TAGGED_FIELDS_MAX = 1_000  # unknown tags are skipped one by one, so their count bounds the time a frame can take
 TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
 RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener; a larger frame continues in a buffer of its own
 ELEMENTS_MAX = 1_000_000  # of all arrays in a message: an element of three bytes costs a hundred and more once parsed
-DECOMPRESSED_BATCH_BYTES_MAX = 32 * MIB  # what one batch may unfold to when it must be opened; bombs unfold a thousandfold
+DECOMPRESSED_BATCH_BYTES_MAX = (
+    32 * MIB
+)  # what a batch may unfold to when it must be opened; bombs unfold a thousandfold
 PARTITIONS_PER_REQUEST_MAX = 10_000  # Kafka's: each becomes a folder with files, all of them before the reply
+REPEATED_QUESTIONS_MAX = 100  # answers can be ten thousand times as long as the question, which no client repeats
+COORDINATOR_KEYS_MAX = 10_000  # each key, which may be one byte long, is answered with a sentence

@@ -139,6 +139,7 @@ def test_loggers(wire: Wire, broker_id: int) -> None:
     root = found["root"]
     assert root.value in {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
     assert (root.config_source, root.config_type, root.read_only, root.synonyms) == (LOGGER_CONFIG, UNKNOWN, False, [])
+    assert root.documentation == ""
 
 
 @pytest.mark.usefixtures("moldau_only")
@@ -170,3 +171,10 @@ def test_answers_follow_the_questions(wire: Wire, name: str, broker_id: int) -> 
     results = wire.ask(DescribeConfigsRequest(resources=resources), 4, DescribeConfigsResponse).results
     assert [(each.resource_type, each.resource_name) for each in results] == asked
     assert wire.ask(DescribeConfigsRequest(resources=[]), 4, DescribeConfigsResponse).results == []
+
+
+@pytest.mark.usefixtures("moldau_only")
+def test_a_small_request_gets_no_enormous_answer(wire: Wire, broker_id: int) -> None:
+    resources = [DescribeConfigsResource(resource_type=BROKER, resource_name=str(broker_id))] * 10_000
+    with pytest.raises(ConnectionError):
+        wire.ask(DescribeConfigsRequest(resources=resources), 4, DescribeConfigsResponse)

@@ -78,3 +78,11 @@ def test_answers_follow_the_questions(wire: Wire, name: str) -> None:
     )
     response = wire.ask(request, 0, DescribeProducersResponse)
     assert [(topic.name, [each.partition_index for each in topic.partitions]) for topic in response.topics] == asked
+
+
+@pytest.mark.usefixtures("moldau_only")
+def test_a_small_request_gets_no_enormous_answer(wire: Wire, name: str) -> None:
+    wire.create_topic(name)
+    request = DescribeProducersRequest(topics=[TopicRequest(name=name, partition_indexes=[0] * 100_000)])
+    with pytest.raises(ConnectionError):
+        wire.ask(request, 0, DescribeProducersResponse)

@@ -52,3 +52,9 @@ def test_keys_of_an_unknown_type_are_a_mistake(wire: Wire, kind: int) -> None:
 
 def test_no_keys_no_coordinators(wire: Wire) -> None:
     assert wire.ask(FindCoordinatorRequest(coordinator_keys=[]), 6, FindCoordinatorResponse).coordinators == []
+
+
+@pytest.mark.usefixtures("moldau_only")
+def test_a_small_request_gets_no_enormous_answer(wire: Wire) -> None:
+    with pytest.raises(ConnectionError):
+        wire.ask(FindCoordinatorRequest(coordinator_keys=[""] * 500_000), 6, FindCoordinatorResponse)

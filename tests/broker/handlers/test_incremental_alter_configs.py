@@ -220,11 +220,19 @@ def test_what_a_broker_refuses(
     [
         ("77", "Unexpected broker id, expected {}, but received 77"),
         ("abc", "Node id must be an integer, but it is: abc"),
+        ("+-1", "Node id must be an integer, but it is: +-1"),
+        ("9" * 5000, "Node id must be an integer, but it is: " + "9" * 5000),
     ],
 )
 def test_a_broker_changes_itself_only(wire: Wire, own: str, name: str, message: str) -> None:
     found = alter(wire, BROKER, name, ("log.cleaner.threads", SET, "2"))
     assert found == (ErrorCode.INVALID_REQUEST, message.format(own))
+
+
+@pytest.mark.usefixtures("moldau_only")
+def test_a_broker_has_one_name_however_it_is_written(wire: Wire, own: str) -> None:
+    assert alter(wire, BROKER, f"+0{own}", ("log.cleaner.threads", SET, "2")) == DONE
+    assert value(wire, BROKER, own, "log.cleaner.threads") == "2"
 
 
 def test_the_level_of_a_logger(wire: Wire, own: str) -> None:

@@ -9,6 +9,7 @@ from moldau.broker.api import api
 from moldau.broker.config_resources import parse_broker_id
 from moldau.broker.context import Context
 from moldau.broker.loggers import levels
+from moldau.broker.repetition import refuse_repetition
 from moldau.controller.configs import ResourceType
 from moldau.core.config.definitions import ConfigSource
 from moldau.core.config.describe import (
@@ -35,6 +36,7 @@ _RESOURCE_TYPES = frozenset(ResourceType)
 
 @api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, versions=(1, 4))
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
+    refuse_repetition([(resource.resource_type, resource.resource_name) for resource in request.resources])
     if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):
         # An unknown kind of resource spoils the whole request, as it does for Kafka.
         unknown = ApiError(ErrorCode.INVALID_REQUEST)
@@ -116,6 +118,8 @@ def _of_logger(name: str, level: str) -> ConfigEntry:
 
 def _shape(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = entry.synonyms if request.include_synonyms else ()
+    # A logger has no documentation, and Kafka says so even to those who did not ask.
+    is_documented = request.include_documentation or entry.source is ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -124,7 +128,7 @@ def _shape(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfi
         is_sensitive=entry.sensitive,
         synonyms=[DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source) for each in synonyms],
         config_type=entry.type,
-        documentation=entry.documentation if request.include_documentation else None,
+        documentation=entry.documentation if is_documented else None,
     )
 
 

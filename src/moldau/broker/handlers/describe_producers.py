@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.repetition import refuse_repetition
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import topic_name_problem
 from moldau.wire.api import ApiKey
@@ -18,6 +19,7 @@ from moldau.wire.messages.describe_producers import (
 
 @api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, versions=(0, 0))
 def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
+    refuse_repetition([(topic.name, index) for topic in request.topics for index in topic.partition_indexes])
     return DescribeProducersResponse(
         topics=[
             TopicResponse(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.limits import COORDINATOR_KEYS_MAX
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -27,6 +28,8 @@ def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindC
     error, message = _answer(request.key_type)
     if context.version < BATCHED_SINCE:
         return FindCoordinatorResponse(error_code=error, error_message=message, node_id=NO_NODE, host="", port=NO_PORT)
+    if len(request.coordinator_keys) > COORDINATOR_KEYS_MAX:
+        raise ProtocolViolation(f"{len(request.coordinator_keys)} keys; allowed are {COORDINATOR_KEYS_MAX}")
     return FindCoordinatorResponse(
         coordinators=[
             Coordinator(key=key, node_id=NO_NODE, host="", port=NO_PORT, error_code=error, error_message=message)

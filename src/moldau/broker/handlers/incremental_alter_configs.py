@@ -42,10 +42,11 @@ async def incremental_alter_configs(
         for resource in request.resources
     ]
     times_named = Counter((resource.type, resource.name) for resource in wanted)
-    loggers = [
-        each for each in wanted if each.type == ResourceType.BROKER_LOGGER and times_named[each.type, each.name] == 1
-    ]
-    others = [each for each in wanted if each not in loggers]
+    loggers: list[ResourceChange] = []
+    others: list[ResourceChange] = []
+    for each in wanted:
+        is_ours = each.type == ResourceType.BROKER_LOGGER and times_named[each.type, each.name] == 1
+        (loggers if is_ours else others).append(each)
     altered = await _alter(others, validate_only=request.validate_only, context=context)
     altered += [_alter_loggers(each, validate_only=request.validate_only, context=context) for each in loggers]
     order = {(resource.type, resource.name): place for place, resource in enumerate(wanted)}
