@@ -65,6 +65,7 @@ class Controller:
         if controller.is_active:
             known = await controller.write(lambda image: decide_create_cluster(image, cluster_id))
         if known != cluster_id:
+            await controller.close()
             raise StoreError(f"the metadata store belongs to cluster {known}, the data folder to {cluster_id}")
         return controller
 

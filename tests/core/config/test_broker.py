@@ -24,7 +24,7 @@ def test_an_empty_configuration_has_kafkas_defaults() -> None:
         ({"log.retention.hours": "2", "log.retention.minutes": "3"}, 180_000),
         ({"log.retention.hours": "2", "log.retention.minutes": "3", "log.retention.ms": "4"}, 4),
         ({"log.retention.hours": "-1"}, -1),
-        ({"log.retention.ms": "-1"}, -1),
+        ({"log.retention.ms": "-2"}, -1),
     ],
 )
 def test_the_finer_unit_of_retention_wins(values: dict[str, str], retention_ms: int) -> None:

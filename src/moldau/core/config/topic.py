@@ -22,6 +22,7 @@ from moldau.core.config.definitions import (
     gzip_level,
     list_of,
     one_of,
+    parse_text,
 )
 from moldau.core.config.topic_docs import TOPIC_DOCS
 from moldau.core.limits import MIB
@@ -204,10 +205,10 @@ def broker_default(definition: ConfigDef, broker_values: Mapping[str, str]) -> C
 
 
 def scale(definition: ConfigDef, synonym: Synonym, text: str) -> ConfigValue:
-    """The value of a broker key in the unit of the topic key; a negative time means none, whatever its unit."""
-    value = definition.parse(text) if synonym.factor == 1 else ConfigDef(synonym.name, INT, None).parse(text)
-    if synonym.factor == 1:
-        return value
+    """The value of a broker key in the unit of the topic key; any negative retention keeps records for ever."""
+    if synonym.factor == 1 and definition.name != "retention.ms":
+        return definition.parse(text)
+    value = parse_text(synonym.name, LONG if synonym.factor == 1 else INT, text)
     assert isinstance(value, int)
     return -1 if value < 0 else value * synonym.factor
 
