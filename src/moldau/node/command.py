@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -101,6 +102,8 @@ def plaintext(host: str, port: int) -> str:
 
 
 async def run(config: BrokerConfig, options: Namespace) -> None:
+    # Nothing of what a start makes is garbage: looking for some would take an eighth of the time that imports take.
+    gc.disable()
     # The broker is imported here so that --help and a wrong configuration answer without it.
     from moldau.node.server import serve
 
@@ -138,6 +141,8 @@ def stop_at_end_of_stdin(stop: asyncio.Event) -> None:
 
 def announcer(ready_fd: int | None) -> Callable[[Running], None]:
     def announce(running: Running) -> None:
+        gc.freeze()
+        gc.enable()
         print(banner(running), flush=True)
         if ready_fd is not None:
             tell(ready_fd, running)
