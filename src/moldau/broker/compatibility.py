@@ -62,6 +62,10 @@ KAFKA_VERSIONS = MappingProxyType(
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
         ApiKey.DESCRIBE_QUORUM: (0, 2),
         ApiKey.UPDATE_FEATURES: (0, 2),
+        ApiKey.CREATE_PARTITIONS: (
+            "more than 10,000 new partitions in one request are a POLICY_VIOLATION, where Kafka answers "
+            "UNKNOWN_SERVER_ERROR after adding some; answers are in the order of the request"
+        ),
         ApiKey.DESCRIBE_CLUSTER: (0, 2),
         ApiKey.DESCRIBE_PRODUCERS: (0, 0),
         ApiKey.UNREGISTER_BROKER: (0, 0),
@@ -109,7 +113,8 @@ NOTES = MappingProxyType(
         ApiKey.DELETE_TOPICS: "answers are in the order of the request, where Kafka shuffles them",
         ApiKey.INIT_PRODUCER_ID: (
             "idempotent producers only: a transactional id is refused with UNSUPPORTED_VERSION, which every client "
-            "takes as final, so that it fails at once and does not wait for a coordinator"
+            "takes as final. Clients ask for the transaction's coordinator first, and wait for one until their own "
+            "time limit"
         ),
         ApiKey.DESCRIBE_CONFIGS: (
             "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. A broker shows the "

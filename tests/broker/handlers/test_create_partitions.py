@@ -106,5 +106,20 @@ def test_a_topic_that_is_named_twice_stays_as_it_is(wire: Wire, two: str) -> Non
     assert partitions(wire, two) == 2
 
 
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_who_does_not_wait_gets_nothing(wire: Wire, two: str, timeout_ms: int) -> None:
+    request = CreatePartitionsRequest(topics=[wanted(two, 4)], timeout_ms=timeout_ms)
+    (result,) = wire.ask(request, 3, CreatePartitionsResponse).results
+    assert (result.error_code, result.error_message) == (ErrorCode.REQUEST_TIMED_OUT, None)
+    assert partitions(wire, two) == 2
+
+
+@pytest.mark.usefixtures("moldau_only")
+def test_a_request_has_a_limit_of_partitions(wire: Wire, two: str) -> None:
+    error, _ = create(wire, wanted(two, 1_000_000))[two]
+    assert error == ErrorCode.POLICY_VIOLATION
+    assert partitions(wire, two) == 2
+
+
 def test_nothing_asked_nothing_answered(wire: Wire) -> None:
     assert create(wire) == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.partitions import ExtendedTopic, MorePartitions, decide_create_partitions
-from moldau.core.errors import ApiError
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -18,20 +18,27 @@ from moldau.wire.messages.create_partitions import (
 @api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, versions=(0, 3))
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     wanted = [_more_partitions(topic) for topic in request.topics]
+    if request.timeout_ms <= 0:
+        # Who gives us no time at all has given up already.
+        return _response([ExtendedTopic(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in wanted])
     try:
         extended = await context.services.controller.write(
             lambda image: decide_create_partitions(image, wanted, validate_only=request.validate_only)
         )
     except ApiError as wrong:
         extended = [ExtendedTopic(topic.name, wrong.code, wrong.message) for topic in wanted]
+    return _response(extended)
+
+
+def _more_partitions(topic: CreatePartitionsTopic) -> MorePartitions:
+    assignments = None if topic.assignments is None else [each.broker_ids for each in topic.assignments]
+    return MorePartitions(topic.name, topic.count, assignments)
+
+
+def _response(extended: list[ExtendedTopic]) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(name=topic.name, error_code=topic.error, error_message=topic.message)
             for topic in extended
         ]
     )
-
-
-def _more_partitions(topic: CreatePartitionsTopic) -> MorePartitions:
-    assignments = None if topic.assignments is None else [each.broker_ids for each in topic.assignments]
-    return MorePartitions(topic.name, topic.count, assignments)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -22,8 +22,11 @@ FIRST_EPOCH = 0
 async def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
     error = _check(request)
     if error is not ErrorCode.NONE:
-        return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_EPOCH)
-    producer_id = await context.services.producer_ids.next()
+        return _refused(error)
+    try:
+        producer_id = await context.services.producer_ids.next()
+    except ApiError as wrong:
+        return _refused(wrong.code)
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
 
 
@@ -35,3 +38,7 @@ def _check(request: InitProducerIdRequest) -> ErrorCode:
     if request.transactional_id is not None:
         return ErrorCode.UNSUPPORTED_VERSION
     return ErrorCode.NONE
+
+
+def _refused(error: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_EPOCH)
