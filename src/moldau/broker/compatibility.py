@@ -62,10 +62,6 @@ KAFKA_VERSIONS = MappingProxyType(
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
         ApiKey.DESCRIBE_QUORUM: (0, 2),
         ApiKey.UPDATE_FEATURES: (0, 2),
-        ApiKey.CREATE_PARTITIONS: (
-            "more than 10,000 new partitions in one request are a POLICY_VIOLATION, where Kafka answers "
-            "UNKNOWN_SERVER_ERROR after adding some; answers are in the order of the request"
-        ),
         ApiKey.DESCRIBE_CLUSTER: (0, 2),
         ApiKey.DESCRIBE_PRODUCERS: (0, 0),
         ApiKey.UNREGISTER_BROKER: (0, 0),
@@ -128,6 +124,10 @@ NOTES = MappingProxyType(
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (
             "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. An unknown operation "
             "is an INVALID_REQUEST for every kind of resource, where Kafka answers UNKNOWN_SERVER_ERROR for some"
+        ),
+        ApiKey.CREATE_PARTITIONS: (
+            "more than 10,000 new partitions in one request are a POLICY_VIOLATION, where Kafka answers "
+            "UNKNOWN_SERVER_ERROR after adding some; answers are in the order of the request"
         ),
         ApiKey.DESCRIBE_CLUSTER: "no broker is ever fenced, so asking for fenced ones changes nothing",
         ApiKey.DESCRIBE_LOG_DIRS: "no replica moves between folders, and no folder is closed to new partitions",
