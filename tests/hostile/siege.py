@@ -20,7 +20,7 @@ from tests.differential.batches import batch
 from tests.hostile.attacker import Address, Attacker
 
 GROWTH_MB_MAX = 64.0
-ANSWER_S_P99_MAX = 0.5  # far above a quiet broker's millisecond, for the attacker's process shares the machine's cores
+ANSWER_S_MAX = 3.0  # far above a quiet broker's millisecond, for the attacker's process shares the machine's cores
 KEPT = "kept"
 
 
@@ -97,10 +97,6 @@ class Neighbour:
         except Exception as wrong:
             self.trouble.append(repr(wrong))
 
-    def p99_s(self) -> float:
-        ordered = sorted(self.answer_s)
-        return ordered[int(len(ordered) * 0.99)] if ordered else float("inf")
-
 
 @contextmanager
 def unharmed(victim: Victim, *, logged: str | None = None, lines_max: int = 1) -> Iterator[None]:
@@ -118,7 +114,7 @@ def unharmed(victim: Victim, *, logged: str | None = None, lines_max: int = 1) -
         neighbour.stopping.set()
         neighbour.thread.join()
     assert not neighbour.trouble
-    assert neighbour.p99_s() < ANSWER_S_P99_MAX
+    assert max(neighbour.answer_s) < ANSWER_S_MAX
     grown_mb = victim.memory_mb("VmHWM") - memory_mb
     assert grown_mb <= GROWTH_MB_MAX, f"the broker grew by {grown_mb:.0f} MB"
     assert victim.stored() == stored

