@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -88,6 +89,26 @@ def test_reading_can_start_in_the_middle_of_a_batch(
     topic, records = written("java", codec)
     many = [record for record in records if record.partition == 2]
     assert drivers[reader].consume(topic, partition=2, offset=137, count=20) == many[137:157]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_record_larger_than_a_fetch_is_read_all_the_same(drivers: Drivers, new_topic: NewTopic, client: str) -> None:
+    topic = new_topic(configs={"max.message.bytes": str(8 << 20)})
+    records = [Record(NOISE * 10, timestamp=FIRST_TIMESTAMP), Record(b"small", timestamp=FIRST_TIMESTAMP)]
+    assert drivers[client].produce(topic, records) == [0, 1]
+    read = drivers[client].consume(topic, count=2)
+    assert read == [replace(record, offset=number) for number, record in enumerate(records)]
+
+
+@pytest.mark.parametrize("reader", CLIENTS)
+def test_a_reader_at_the_end_hears_of_the_next_record(drivers: Drivers, new_topic: NewTopic, reader: str) -> None:
+    topic, writer = new_topic(), "kafka-python" if reader == "confluent" else "confluent"
+    drivers[writer].produce(topic, [Record(b"old")])
+    drivers[reader].consume(topic, count=1)
+    with ThreadPoolExecutor(1) as pool:
+        heard = pool.submit(drivers[reader].consume, topic, offset=1, count=1)
+        drivers[writer].produce(topic, [Record(b"new")])
+        assert [record.value for record in heard.result()] == [b"new"]
 
 
 @pytest.mark.parametrize("codec", CODECS)

@@ -40,7 +40,7 @@ def javascript_driver() -> list[str]:
             shutil.copy(path, target)
         run("npm", "ci", "--silent", "--ignore-scripts", directory=target)
 
-    return ["node", str(built("javascript", sources(source), build) / "driver.js")]
+    return [found("node"), str(built("javascript", sources(source), build) / "driver.js")]
 
 
 def java_driver() -> list[str]:
@@ -78,7 +78,15 @@ def newest_java_classes() -> Path:
 
 def java_command(libs: Path, classes: Path, main_class: str) -> list[str]:
     # The serial collector and the first compiler only: these processes live for seconds.
-    return ["java", "-Xmx512M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{classes}:{libs}/*", main_class]
+    return [
+        found("java"),
+        "-Xmx512M",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{classes}:{libs}/*",
+        main_class,
+    ]
 
 
 def compile_java(source: Path, *, libs: Path, classes: Path) -> None:
@@ -107,11 +115,15 @@ def built(name: str, inputs: list[Path], build: Callable[[Path], None]) -> Path:
     return target
 
 
-def run(program: str, *args: str, directory: Path) -> None:
+def found(program: str) -> str:
     if shutil.which(program) is None:
         raise MissingToolchain(f"these tests need `{program}` and it is not on the PATH")
+    return program
+
+
+def run(program: str, *args: str, directory: Path) -> None:
     done = subprocess.run(
-        [program, *args], cwd=directory, capture_output=True, text=True, timeout=BUILD_S_MAX, check=False
+        [found(program), *args], cwd=directory, capture_output=True, text=True, timeout=BUILD_S_MAX, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"`{program} {' '.join(args)}` failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -120,7 +120,7 @@ func (d *driver) producerFor(r request) (*kgo.Client, error) {
 	options := []kgo.Opt{
 		kgo.SeedBrokers(d.bootstrap), kgo.RequiredAcks(acks[r.Acks]), kgo.ProducerBatchCompression(codecs[r.Codec]),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(20 * time.Millisecond),
-		kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(2),
+		kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(2), kgo.ProducerBatchMaxBytes(16 << 20),
 	}
 	if !r.Idempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
