@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from moldau.controller.runtime import Controller
     from moldau.core.clock import Clock
     from moldau.core.config.broker import BrokerConfig
+    from moldau.groups.coordinator import GroupCoordinator
     from moldau.log.directories import LogDirectories
     from moldau.wire.frame import RequestHeader
     from moldau.wire.messages.api_versions import ApiVersion
@@ -32,6 +33,7 @@ class Services:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     flusher: Flusher
+    groups: GroupCoordinator
 
 
 @dataclass(slots=True, frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-Reply = TypeVar("Reply")
+Reply_co = TypeVar("Reply_co", covariant=True)
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,31 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[Reply]):
-    records: Sequence[Any]
-    reply: Reply
-    timers: tuple[Timer, ...] = ()
+class Parked:
+    """The reply of a request that waits until another decision releases it under this key."""
 
-    @classmethod
-    def reply_only(cls, reply: Reply) -> Decision[Reply]:
-        return cls(records=(), reply=reply)
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The reply to whoever waits under this key; nobody may."""
+
+    key: Hashable
+    reply: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Reply_co]):
+    records: Sequence[Any]
+    reply: Reply_co
+    timers: tuple[Timer, ...] = ()
+    released: tuple[Released, ...] = ()
+
+    @staticmethod
+    def reply_only(reply: R) -> Decision[R]:
+        return Decision(records=(), reply=reply)
+
+    def shaped(self, shape: Callable[[Reply_co], R]) -> Decision[R]:
+        """The same decision with its reply in another form."""
+        return Decision(self.records, shape(self.reply), self.timers, self.released)

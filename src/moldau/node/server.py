@@ -23,6 +23,9 @@ from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.topic_names import GROUP_METADATA_TOPIC
+from moldau.groups.coordinator import GroupCoordinator
+from moldau.groups.limits import GroupLimits
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.node.adoption import adopt_folders
@@ -61,13 +64,14 @@ async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
     running.push_async_callback(controller.close)
 
+    partitions = Partitions(config.node_id, directories)
     services = Services(
         broker_id=config.node_id,
         api_versions=announced(TABLE),
         config=configured(config, controller.image),
         clock=clock,
         controller=controller,
-        partitions=Partitions(config.node_id, directories),
+        partitions=partitions,
         directories=directories,
         producer_ids=ProducerIds(controller),
         fetch_sessions=FetchSessions(
@@ -75,11 +79,14 @@ async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
             eviction_ms_min=FETCH_SESSION_EVICTION_MS_MIN,
         ),
         flusher=Flusher(executor),
+        groups=group_coordinator(config, controller, partitions),
     )
     listeners = bind(services, running)
     await controller.register(broker_image(config, listeners))
     await adopt_folders(services)
     open_partitions(services, config)
+    coordinate_groups(services)
+    running.push_async_callback(services.groups.stop)
     housekeeping = Housekeeping(services, executor)
     housekeeping.start()
     running.push_async_callback(housekeeping.stop)
@@ -110,6 +117,36 @@ def open_partitions(services: Services, config: BrokerConfig) -> None:
     for partition in services.directories.unclaimed():
         log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
+
+
+def group_coordinator(config: BrokerConfig, controller: Controller, partitions: Partitions) -> GroupCoordinator:
+    def partition_count() -> int:
+        topic = controller.image.topics.get(GROUP_METADATA_TOPIC)
+        return config.int("offsets.topic.num.partitions") if topic is None else len(topic.partitions)
+
+    return GroupCoordinator(
+        partition_of=lambda index: partitions.get(GROUP_METADATA_TOPIC, index),
+        partition_count=partition_count,
+        limits=GroupLimits.of(config),
+        clock=SystemClock(),
+    )
+
+
+def coordinate_groups(services: Services) -> None:
+    """Load the groups there are, and forget their offsets of topics that go."""
+
+    def follow(old: ClusterImage, new: ClusterImage) -> None:
+        gone = [name for name in new.changed_topics if name in old.topics and _is_other(old, new, name)]
+        if gone:
+            services.groups.topics_deleted(gone)
+
+    services.groups.resume()
+    services.controller.subscribe(follow)
+
+
+def _is_other(old: ClusterImage, new: ClusterImage, name: str) -> bool:
+    topic = new.topics.get(name)
+    return topic is None or topic.id != old.topics[name].id
 
 
 def bind(services: Services, running: AsyncExitStack) -> list[Listener]:

@@ -12,6 +12,7 @@ from moldau.core.ids import Offset
 from moldau.log.file_range import FileRange
 from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
+from moldau.log.producer_state import Origin
 
 NO_EPOCH = -1
 
@@ -80,6 +81,16 @@ class Partition:
             self.high_watermark = self.log.end_offset
             for watcher in self.watchers:
                 watcher.grown(len(records))
+        return appended
+
+    def append_own(self, records: memoryview, *, now_ms: int) -> Appended:
+        """Append a batch that a coordinator on this broker made."""
+        appended = self.log.append_as_leader(
+            records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms, origin=Origin.COORDINATOR
+        )
+        self.high_watermark = self.log.end_offset
+        for watcher in tuple(self.watchers):
+            watcher.grown(len(records))
         return appended
 
     def readable_end(self, read_committed: bool) -> Offset:

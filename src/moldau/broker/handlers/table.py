@@ -16,20 +16,32 @@ from moldau.broker.handlers.describe_producers import describe_producers
 from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
 from moldau.broker.handlers.fetch import fetch
 from moldau.broker.handlers.find_coordinator import find_coordinator
+from moldau.broker.handlers.heartbeat import heartbeat
 from moldau.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from moldau.broker.handlers.init_producer_id import init_producer_id
+from moldau.broker.handlers.join_group import join_group
+from moldau.broker.handlers.leave_group import leave_group
 from moldau.broker.handlers.list_config_resources import list_config_resources
 from moldau.broker.handlers.list_offsets import list_offsets
 from moldau.broker.handlers.metadata import metadata
+from moldau.broker.handlers.offset_commit import offset_commit
+from moldau.broker.handlers.offset_fetch import offset_fetch
 from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from moldau.broker.handlers.produce import produce
+from moldau.broker.handlers.sync_group import sync_group
 
 TABLE: tuple[Api, ...] = (
     produce,
     fetch,
     list_offsets,
     metadata,
+    offset_commit,
+    offset_fetch,
     find_coordinator,
+    join_group,
+    heartbeat,
+    leave_group,
+    sync_group,
     api_versions,
     create_topics,
     delete_topics,

@@ -1,0 +1,58 @@
+"""JoinGroup, v0 to v9: enter a classic group, or its next generation; the answer waits until all have joined.
+
+v1 separates the rebalance time-out from the session's, v4 tells a new client its id first, v5 adds static members and
+v9 spares a leader who takes its old place the computing of an assignment.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import random_uuid
+from moldau.groups.members import Joining, Protocol
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+REBALANCE_TIMEOUT_SINCE = 1
+ID_FIRST_SINCE = 4
+SKIPPED_ASSIGNMENT_SINCE = 9
+
+
+@api(ApiKey.JOIN_GROUP, JoinGroupRequest, versions=(0, 9))
+def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupResponse | Future[JoinGroupResponse]:
+    joining = _joining(request, context)
+
+    def failed(error: ErrorCode) -> JoinGroupResponse:
+        return JoinGroupResponse(error_code=error, member_id=request.member_id)
+
+    return context.services.groups.write(
+        request.group_id, lambda shard, now_ms: shard.decide_join(joining, now_ms), failed
+    )
+
+
+def _joining(request: JoinGroupRequest, context: Context) -> Joining:
+    version, client_id = context.version, context.header.client_id or ""
+    has_both_timeouts = version >= REBALANCE_TIMEOUT_SINCE
+    return Joining(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        new_member_id=f"{request.group_instance_id or client_id}-{_random_text()}",
+        instance_id=request.group_instance_id,
+        client_id=client_id,
+        client_host=f"/{context.peer.host}",
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms if has_both_timeouts else request.session_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=tuple(Protocol(each.name, bytes(each.metadata)) for each in request.protocols),
+        must_know_id=version >= ID_FIRST_SINCE,
+        may_skip_assignment=version >= SKIPPED_ASSIGNMENT_SINCE,
+    )
+
+
+def _random_text() -> str:
+    """A uuid in the usual notation."""
+    text = random_uuid().hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

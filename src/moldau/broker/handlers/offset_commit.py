@@ -1,0 +1,113 @@
+"""OffsetCommit, v2 to v10: remember how far a group has consumed. Without a member it is a simple consumer's.
+
+v2 to v4 say how long to keep it, v6 adds the leader epoch, v7 static members, v9 another error for a group that isn't
+there, and v10 names topics by id. Whatever names the topic, its id is kept with the offset.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.controller.image import ClusterImage, TopicImage
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+from moldau.groups.offsets import CommittedPartition, Committing
+from moldau.groups.shard import GroupShard
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+MISSING_GROUP_SINCE = 9
+IDS_SINCE = 10
+
+
+@api(ApiKey.OFFSET_COMMIT, OffsetCommitRequest, versions=(2, 10))
+def offset_commit(
+    request: OffsetCommitRequest, context: Context
+) -> OffsetCommitResponse | Future[OffsetCommitResponse]:
+    checked = _check(request, context)
+    committing = Committing(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        generation=request.generation_id_or_member_epoch,
+        instance_id=request.group_instance_id,
+        retention_ms=request.retention_time_ms,
+        partitions=checked.accepted,
+        missing_group=(
+            ErrorCode.GROUP_ID_NOT_FOUND if context.version >= MISSING_GROUP_SINCE else ErrorCode.ILLEGAL_GENERATION
+        ),
+    )
+
+    def shape(errors: list[ErrorCode]) -> OffsetCommitResponse:
+        return _response(request, checked, iter(errors))
+
+    if not checked.accepted:
+        return shape([])
+
+    def decide(shard: GroupShard, now_ms: int) -> Decision[OffsetCommitResponse]:
+        return shard.decide_commit(committing, now_ms).shaped(shape)
+
+    return context.services.groups.write(request.group_id, decide, lambda error: shape([error] * len(checked.accepted)))
+
+
+class Checked(NamedTuple):
+    """The partitions that exist, and for all of the request in its order what is wrong, or None."""
+
+    accepted: list[CommittedPartition]
+    refusals: list[ErrorCode | None]
+
+
+def _check(request: OffsetCommitRequest, context: Context) -> Checked:
+    image = context.services.controller.image
+    checked = Checked([], [])
+    for topic in request.topics:
+        known = _topic(topic, image, by_id=context.version >= IDS_SINCE)
+        for partition in topic.partitions:
+            if isinstance(known, ErrorCode):
+                checked.refusals.append(known)
+            elif not 0 <= partition.partition_index < len(known.partitions):
+                checked.refusals.append(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            else:
+                checked.refusals.append(None)
+                checked.accepted.append(
+                    CommittedPartition(
+                        known.name,
+                        partition.partition_index,
+                        partition.committed_offset,
+                        partition.committed_leader_epoch,
+                        partition.committed_metadata,
+                        known.id,
+                    )
+                )
+    return checked
+
+
+def _topic(topic: OffsetCommitRequestTopic, image: ClusterImage, *, by_id: bool) -> TopicImage | ErrorCode:
+    if by_id:
+        return image.topic_by_id(topic.topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
+    return image.topics.get(topic.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _response(request: OffsetCommitRequest, checked: Checked, errors: Iterator[ErrorCode]) -> OffsetCommitResponse:
+    """In the order of the request: the refusals from above, and the coordinator's answers for the rest."""
+    refusals = iter(checked.refusals)
+    topics = []
+    for topic in request.topics:
+        partitions = []
+        for partition in topic.partitions:
+            refusal = next(refusals)
+            error = next(errors) if refusal is None else refusal
+            partitions.append(
+                OffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
+            )
+        topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions))
+    return OffsetCommitResponse(topics=topics)

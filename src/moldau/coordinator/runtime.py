@@ -1,0 +1,218 @@
+"""Decisions at work: facts go to the journal, into the state and, once they are committed, replies go out.
+
+A decision is applied as soon as it is made, so that the next one builds on it, but nobody hears of it before its facts
+are committed. Facts of one turn of the event loop share one append. If an append fails the state holds facts that the
+journal does not; the runtime ends then, and the next one starts from what the journal holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from asyncio import Future
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from moldau.coordinator.journal import Entry, Journal
+from moldau.coordinator.timers import Timers
+from moldau.core.clock import Clock
+from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.errors import ApiError, ErrorCode
+
+APPEND_BYTES_MAX = 256 * 1024  # one append holds the loop for as long as it takes to write this much
+ENTRY_OVERHEAD_BYTES = 40  # more than a record adds to its key and value
+BATCH_OVERHEAD_BYTES = 61
+
+R = TypeVar("R")
+M = TypeVar("M", bound="Machine")
+
+log = logging.getLogger(__name__)
+
+_HEARD_AS = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+class Machine(Protocol):
+    """The state and its decisions; it knows neither clock nor log."""
+
+    def apply(self, fact: Any) -> None: ...
+
+    def encode(self, fact: Any) -> Entry | None:
+        """None for a fact that lives in memory only."""
+        ...
+
+    def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]: ...
+
+
+class Waiting(NamedTuple):
+    """A request without an answer yet; `failed` makes the answer if it can't be had."""
+
+    future: Future[Any]
+    failed: Callable[[ErrorCode], Any]
+
+    def answer(self, reply: Any) -> None:
+        if not self.future.done():  # its connection may be gone
+            self.future.set_result(reply)
+
+    def fail(self, error: ErrorCode) -> None:
+        self.answer(self.failed(error))
+
+
+class Append:
+    """Facts that are written together, and the replies that depend on them."""
+
+    __slots__ = ("end_offset", "entries", "replies", "size_bytes")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.size_bytes = BATCH_OVERHEAD_BYTES
+        self.replies: list[tuple[Waiting, Any]] = []
+        self.end_offset = -1
+
+
+class Runtime(Generic[M]):
+    """One machine with its journal, owned by the event loop."""
+
+    def __init__(self, machine: M, journal: Journal, *, clock: Clock) -> None:
+        self.machine = machine
+        self.is_stopped = False
+        self._journal = journal
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._timers = Timers(self._loop, self._fire)
+        self._parked: dict[Hashable, Waiting] = {}
+        self._open: Append | None = None
+        self._uncommitted: deque[Append] = deque()
+        journal.watch(self._changed)
+
+    def write(
+        self, decide: Callable[[M, int], Decision[R | Parked]], failed: Callable[[ErrorCode], R]
+    ) -> R | Future[R]:
+        """The reply of a decision: now if nothing has to be waited for, otherwise when it is committed or released."""
+        now_ms = self._clock.now_ms()
+        decision = decide(self.machine, now_ms)
+        if decision.records:
+            entries = [entry for fact in decision.records if (entry := self.machine.encode(fact)) is not None]
+            if entries and not self._enqueue(entries):
+                return failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+            for fact in decision.records:
+                self.machine.apply(fact)
+        self._set_timers(decision.timers, now_ms)
+        return self._answer(decision, failed)
+
+    def stop(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+        """Write what is decided, and send everybody who still waits to the next coordinator."""
+        if self._open is not None and error is ErrorCode.NOT_COORDINATOR and self._journal.is_ours:
+            self._append()
+        self._end(error)
+
+    def _enqueue(self, entries: Sequence[Entry]) -> bool:
+        """False if the entries of one decision are more than one batch can hold: they are written together or not."""
+        size_bytes = sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
+        limit = self._journal.entry_bytes_max
+        if size_bytes + BATCH_OVERHEAD_BYTES > limit:
+            log.error("a decision of %d bytes is too large for a batch of at most %d", size_bytes, limit)
+            return False
+        if self._open is not None and self._open.size_bytes + size_bytes > min(limit, APPEND_BYTES_MAX):
+            self._append()
+        if self._open is None:
+            self._open = Append()
+            self._loop.call_soon(self._append)
+        self._open.entries += entries
+        self._open.size_bytes += size_bytes
+        return True
+
+    def _append(self) -> None:
+        append, self._open = self._open, None
+        if append is None or self.is_stopped:
+            return  # another append took them along
+        self._uncommitted.append(append)
+        try:
+            self._journal.append(append.entries, self._clock.now_ms())
+        except ApiError as wrong:
+            log.error("a coordinator's facts could not be written: %s", wrong)
+            self._end(_HEARD_AS.get(wrong.code, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
+        append.end_offset = self._journal.end_offset
+        self._release()
+
+    def _release(self) -> None:
+        committed = self._journal.committed_offset
+        while self._uncommitted and 0 <= self._uncommitted[0].end_offset <= committed:
+            for waiting, reply in self._uncommitted.popleft().replies:
+                waiting.answer(reply)
+
+    def _answer(self, decision: Decision[R | Parked], failed: Callable[[ErrorCode], R]) -> R | Future[R]:
+        reply = decision.reply
+        result: R | Future[R]
+        if isinstance(reply, Parked):
+            result = self._loop.create_future()
+            earlier = self._parked.get(reply.key)
+            if earlier is not None:
+                earlier.future.cancel()  # the same member asks again, over another connection
+            self._parked[reply.key] = Waiting(result, failed)
+        else:
+            result = self._when_committed(reply, failed)
+        for released in decision.released:
+            waiting = self._parked.pop(released.key, None)
+            if waiting is not None:
+                self._hold(waiting, released.reply)
+        return result
+
+    def _when_committed(self, reply: R, failed: Callable[[ErrorCode], R]) -> R | Future[R]:
+        if self._open is None and not self._uncommitted:
+            return reply
+        future: Future[R] = self._loop.create_future()
+        self._hold(Waiting(future, failed), reply)
+        return future
+
+    def _hold(self, waiting: Waiting, reply: Any) -> None:
+        """Answer when everything that was decided so far is committed."""
+        last = self._open or (self._uncommitted[-1] if self._uncommitted else None)
+        if last is None:
+            waiting.answer(reply)
+        else:
+            last.replies.append((waiting, reply))
+
+    def _set_timers(self, timers: Sequence[Timer], now_ms: int) -> None:
+        for timer in timers:
+            if timer.at_ms is None:
+                self._timers.cancel(timer.key)
+            else:
+                self._timers.set(timer.key, timer.at_ms - now_ms)
+
+    def _fire(self, key: Hashable) -> None:
+        if not self.is_stopped:
+            self.write(lambda machine, now_ms: machine.decide_timer(key, now_ms), _nobody_hears)
+
+    def _changed(self) -> None:
+        if not self._journal.is_ours:
+            self._end(ErrorCode.NOT_COORDINATOR)
+        elif self._uncommitted:
+            self._release()
+
+    def _end(self, error: ErrorCode) -> None:
+        if self.is_stopped:
+            return
+        self.is_stopped = True
+        self._journal.unwatch()
+        self._timers.clear()
+        appends = [*self._uncommitted, *([] if self._open is None else [self._open])]
+        for append in appends:
+            for waiting, _ in append.replies:
+                waiting.fail(error)
+        for waiting in self._parked.values():
+            waiting.fail(error)
+        self._uncommitted.clear()
+        self._open = None
+        self._parked.clear()
+
+
+def _nobody_hears(_: ErrorCode) -> None:
+    return None

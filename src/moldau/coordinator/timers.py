@@ -1,0 +1,78 @@
+"""Many timers on one clock: setting one is a dict entry, because a heartbeat moves one and hardly any ever fires."""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, TimerHandle
+from collections.abc import Callable, Hashable
+from heapq import heappop, heappush
+from itertools import count
+
+
+class Timers:
+    """One timer per key. `fire(key)` is called once, after the timer's time, from the event loop."""
+
+    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_loop", "_numbers", "_queued")
+
+    def __init__(self, loop: AbstractEventLoop, fire: Callable[[Hashable], None]) -> None:
+        self._loop = loop
+        self._fire = fire
+        self._deadlines: dict[Hashable, float] = {}
+        self._queued: dict[Hashable, float] = {}  # when the queue looks at a key next: at its deadline or before
+        self._heap: list[tuple[float, int, Hashable]] = []
+        self._numbers = count()
+        self._handle: TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._deadlines)
+
+    def set(self, key: Hashable, delay_ms: int) -> None:
+        """Measured on the loop's clock, which no correction of the wall clock moves."""
+        deadline_s = self._loop.time() + delay_ms / 1000
+        self._deadlines[key] = deadline_s
+        queued_s = self._queued.get(key)
+        if queued_s is None or deadline_s < queued_s:
+            self._enqueue(key, deadline_s)
+
+    def cancel(self, key: Hashable) -> None:
+        self._deadlines.pop(key, None)
+
+    def clear(self) -> None:
+        self._deadlines.clear()
+        self._queued.clear()
+        self._heap.clear()
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _enqueue(self, key: Hashable, at_s: float) -> None:
+        self._queued[key] = at_s
+        heappush(self._heap, (at_s, next(self._numbers), key))
+        if self._heap[0][2] is key:
+            self._arm()
+
+    def _arm(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = self._loop.call_at(self._heap[0][0], self._wake) if self._heap else None
+
+    def _wake(self) -> None:
+        self._handle = None
+        now_s = self._loop.time()
+        due = []
+        while self._heap and self._heap[0][0] <= now_s:
+            at_s, _, key = heappop(self._heap)
+            if self._queued.get(key) != at_s:
+                continue  # it was moved to an earlier time, and looked at then
+            del self._queued[key]
+            deadline_s = self._deadlines.get(key)
+            if deadline_s is None:
+                continue
+            if deadline_s > now_s:
+                self._queued[key] = deadline_s
+                heappush(self._heap, (deadline_s, next(self._numbers), key))
+            else:
+                del self._deadlines[key]
+                due.append(key)
+        self._arm()
+        for key in due:
+            self._fire(key)

@@ -1,0 +1,155 @@
+"""Committed offsets: who may commit, what is kept, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from moldau.core.decision import Decision, Timer
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID
+from moldau.groups.group import Group, State
+from moldau.groups.limits import GroupLimits
+from moldau.groups.rebalance import session_key
+from moldau.groups.records import NO_EXPIRY, CommittedOffset, Fact, GroupDeleted, OffsetCommitted, OffsetDeleted
+
+DEFAULT_RETENTION = -1
+
+# What one group committed, by topic and partition.
+GroupOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
+
+
+class CommittedPartition(NamedTuple):
+    """One line of an OffsetCommit request."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+    topic_id: bytes = ZERO_UUID
+
+
+class Committing(msgspec.Struct, frozen=True, kw_only=True):
+    """An OffsetCommit request in the coordinator's words."""
+
+    group_id: str
+    member_id: str = ""
+    generation: int = -1
+    instance_id: str | None = None
+    retention_ms: int = DEFAULT_RETENTION
+    partitions: Sequence[CommittedPartition]
+    missing_group: ErrorCode = ErrorCode.ILLEGAL_GENERATION
+    """What a member of a group that isn't there is told; versions differ."""
+
+
+def decide_commit(
+    group: Group | None, committing: Committing, *, limits: GroupLimits, now_ms: int
+) -> Decision[list[ErrorCode]]:
+    """One answer for each partition."""
+    error = _check_commit(group, committing)
+    if error is not ErrorCode.NONE:
+        return Decision.reply_only([error] * len(committing.partitions))
+    expire_ms = NO_EXPIRY
+    if committing.retention_ms != DEFAULT_RETENTION:
+        expire_ms = now_ms + committing.retention_ms
+    facts: list[OffsetCommitted] = []
+    replies: list[ErrorCode] = []
+    for topic, partition, offset, leader_epoch, metadata, topic_id in committing.partitions:
+        if metadata and len(metadata) > limits.offset_metadata_chars_max:
+            replies.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+            continue
+        committed = CommittedOffset(offset, leader_epoch, metadata or "", now_ms, expire_ms, topic_id)
+        facts.append(OffsetCommitted(committing.group_id, topic, partition, committed))
+        replies.append(ErrorCode.NONE)
+    return Decision(facts, replies, _sign_of_life(group, committing.member_id, now_ms))
+
+
+def _check_commit(group: Group | None, committing: Committing) -> ErrorCode:
+    generation = committing.generation
+    if group is None:
+        return ErrorCode.NONE if generation < 0 else committing.missing_group
+    if generation < 0 and group.is_empty:
+        return ErrorCode.NONE
+    if generation < 0 and not committing.member_id and committing.instance_id is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.check_member(committing.member_id, committing.instance_id)
+    if error is ErrorCode.NONE and generation != group.generation:
+        error = ErrorCode.ILLEGAL_GENERATION
+    if error is ErrorCode.NONE and group.state is State.COMPLETING:
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+    return error
+
+
+def _sign_of_life(group: Group | None, member_id: str, now_ms: int) -> tuple[Timer, ...]:
+    member = None if group is None else group.members.get(member_id)
+    if group is None or member is None:
+        return ()
+    return (Timer(session_key(group.group_id, member_id), now_ms + member.session_timeout_ms),)
+
+
+def decide_delete_offsets(
+    group: Group | None, offsets: GroupOffsets, partitions: Sequence[tuple[str, int]]
+) -> Decision[ErrorCode | list[ErrorCode]]:
+    """One answer for each partition, or one for the whole group."""
+    if group is None:
+        return Decision.reply_only(ErrorCode.GROUP_ID_NOT_FOUND)
+    if not group.is_empty and not group.is_consumer:
+        return Decision.reply_only(ErrorCode.NON_EMPTY_GROUP)
+    facts: list[OffsetDeleted] = []
+    replies: list[ErrorCode] = []
+    for topic, partition in partitions:
+        if group.is_subscribed_to(topic):
+            replies.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
+            continue
+        replies.append(ErrorCode.NONE)
+        if partition in offsets.get(topic, {}):
+            facts.append(OffsetDeleted(group.group_id, topic, partition))
+    return Decision(facts, replies)
+
+
+def decide_delete_group(group: Group | None, offsets: GroupOffsets) -> Decision[ErrorCode]:
+    if group is None:
+        return Decision.reply_only(ErrorCode.GROUP_ID_NOT_FOUND)
+    if not group.is_empty:
+        return Decision.reply_only(ErrorCode.NON_EMPTY_GROUP)
+    facts: list[Fact] = [OffsetDeleted(group.group_id, topic, partition) for topic, partition in _partitions(offsets)]
+    return Decision([*facts, GroupDeleted(group.group_id)], ErrorCode.NONE)
+
+
+def _partitions(offsets: GroupOffsets) -> Iterable[tuple[str, int]]:
+    return [(topic, partition) for topic, committed in offsets.items() for partition in committed]
+
+
+def expired(group: Group, offsets: GroupOffsets, *, limits: GroupLimits, now_ms: int) -> list[Fact]:
+    """What of a group has been kept long enough; the group itself too, when nothing of it is left.
+
+    Nothing of a subscribed topic expires. An empty group's time runs since it became empty, that of a simple group and
+    of topics that a group no longer reads since the commit.
+    """
+    since_commit = group.protocol_type is None or group.state is State.STABLE
+    facts: list[Fact] = []
+    is_kept = False
+    for topic, committed in offsets.items():
+        for partition, offset in committed.items():
+            start_ms = offset.commit_ms if since_commit or group.state_since_ms < 0 else group.state_since_ms
+            if _may_expire(group, topic) and _is_over(offset, start_ms, limits.offsets_retention_ms, now_ms):
+                facts.append(OffsetDeleted(group.group_id, topic, partition))
+            else:
+                is_kept = True
+    if group.is_empty and not is_kept and not group.pending:
+        facts.append(GroupDeleted(group.group_id))
+    return facts
+
+
+def _may_expire(group: Group, topic: str) -> bool:
+    if group.is_empty or group.protocol_type is None:
+        return True
+    readable = group.is_consumer and group.subscribed_topics is not None
+    return readable and group.state is State.STABLE and not group.is_subscribed_to(topic)
+
+
+def _is_over(offset: CommittedOffset, start_ms: int, retention_ms: int, now_ms: int) -> bool:
+    return now_ms >= (offset.expire_ms if offset.expire_ms != NO_EXPIRY else start_ms + retention_ms)
