@@ -7,10 +7,9 @@ stable.
 
 from __future__ import annotations
 
-import asyncio
 from asyncio import Future
-from collections.abc import Sequence
 
+from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage
@@ -39,11 +38,7 @@ IDS_SINCE = 10
 @api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, versions=(1, 10))
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Future[OffsetFetchResponse]:
     groups = request.groups if context.version >= MANY_GROUPS_SINCE else [_only_group(request)]
-    answers = [_fetch(group, context) for group in groups]
-    ready = [answer for answer in answers if not isinstance(answer, Future)]
-    if len(ready) == len(answers):
-        return _response(ready, context.version)
-    return asyncio.ensure_future(_collect(answers, context.version))
+    return together([_fetch(group, context) for group in groups], lambda found: _response(found, context.version))
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -54,13 +49,6 @@ def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
         if topics is None
         else [OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes) for topic in topics],
     )
-
-
-async def _collect(
-    answers: Sequence[OffsetFetchResponseGroup | Future[OffsetFetchResponseGroup]], version: int
-) -> OffsetFetchResponse:
-    found = [await answer if isinstance(answer, Future) else answer for answer in answers]
-    return _response(found, version)
 
 
 def _fetch(

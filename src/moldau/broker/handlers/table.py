@@ -7,10 +7,12 @@ from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.api_versions import api_versions
 from moldau.broker.handlers.create_partitions import create_partitions
 from moldau.broker.handlers.create_topics import create_topics
+from moldau.broker.handlers.delete_groups import delete_groups
 from moldau.broker.handlers.delete_records import delete_records
 from moldau.broker.handlers.delete_topics import delete_topics
 from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.describe_configs import describe_configs
+from moldau.broker.handlers.describe_groups import describe_groups
 from moldau.broker.handlers.describe_log_dirs import describe_log_dirs
 from moldau.broker.handlers.describe_producers import describe_producers
 from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
@@ -22,9 +24,11 @@ from moldau.broker.handlers.init_producer_id import init_producer_id
 from moldau.broker.handlers.join_group import join_group
 from moldau.broker.handlers.leave_group import leave_group
 from moldau.broker.handlers.list_config_resources import list_config_resources
+from moldau.broker.handlers.list_groups import list_groups
 from moldau.broker.handlers.list_offsets import list_offsets
 from moldau.broker.handlers.metadata import metadata
 from moldau.broker.handlers.offset_commit import offset_commit
+from moldau.broker.handlers.offset_delete import offset_delete
 from moldau.broker.handlers.offset_fetch import offset_fetch
 from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from moldau.broker.handlers.produce import produce
@@ -42,6 +46,8 @@ TABLE: tuple[Api, ...] = (
     heartbeat,
     leave_group,
     sync_group,
+    describe_groups,
+    list_groups,
     api_versions,
     create_topics,
     delete_topics,
@@ -52,7 +58,9 @@ TABLE: tuple[Api, ...] = (
     alter_configs,
     describe_log_dirs,
     create_partitions,
+    delete_groups,
     incremental_alter_configs,
+    offset_delete,
     describe_cluster,
     describe_producers,
     list_config_resources,

@@ -1,0 +1,46 @@
+"""DescribeGroups, v0 to v6: state and members of classic groups.
+
+v3 adds the operations that the client may ask for, v4 static members; v6 has an error for a group that isn't there.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+
+from moldau.broker.answers import together
+from moldau.broker.api import api
+from moldau.broker.authorized_operations import ON_GROUP
+from moldau.broker.context import Context
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+from moldau.groups.shard import GroupShard
+from moldau.groups.view import described
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+
+MISSING_IS_ERROR_SINCE = 6
+
+
+@api(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest, versions=(0, 6))
+def describe_groups(
+    request: DescribeGroupsRequest, context: Context
+) -> DescribeGroupsResponse | Future[DescribeGroupsResponse]:
+    def shape(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
+        if request.include_authorized_operations:
+            for group in groups:
+                if group.error_code == ErrorCode.NONE:
+                    group.authorized_operations = ON_GROUP
+        return DescribeGroupsResponse(groups=groups)
+
+    return together([_describe(group_id, context) for group_id in request.groups], shape)
+
+
+def _describe(group_id: str, context: Context) -> DescribedGroup | Future[DescribedGroup]:
+    def decide(shard: GroupShard, _: int) -> Decision[DescribedGroup]:
+        is_error = context.version >= MISSING_IS_ERROR_SINCE
+        return Decision.reply_only(described(shard.groups.get(group_id), group_id, missing_is_error=is_error))
+
+    def failed(error: ErrorCode) -> DescribedGroup:
+        return DescribedGroup(error_code=error, group_id=group_id)
+
+    return context.services.groups.write(group_id, decide, failed)
