@@ -1,0 +1,1 @@
+"""The transaction coordinator: state machines over `__transaction_state`."""

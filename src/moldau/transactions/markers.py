@@ -1,0 +1,98 @@
+"""Markers: the control record that tells each partition how a transaction ended.
+
+They are due from the moment that the outcome is committed to the coordinator's log until they are all written. Writing
+one twice does no harm, so whoever takes over begins again with all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+
+import msgspec
+
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.log.markers import encode_marker
+from moldau.transactions.states import State
+from moldau.transactions.transaction import Producer, Transaction
+from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch
+from moldau.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+
+
+class MarkersDue(msgspec.Struct, frozen=True):
+    transactional_id: str
+    producer: Producer
+    is_commit: bool
+    partitions: frozenset[TopicPartition]
+    transaction_version: int
+
+
+def markers_due(transaction: Transaction) -> MarkersDue | None:
+    if not transaction.is_prepared:
+        return None
+    return MarkersDue(
+        transaction.transactional_id,
+        Producer(transaction.producer_id, transaction.epoch),
+        transaction.state is State.PREPARE_COMMIT,
+        transaction.partitions,
+        transaction.client_version,
+    )
+
+
+def build_marker(producer: Producer, *, is_commit: bool, coordinator_epoch: int, now_ms: int) -> bytearray:
+    """A control batch with one record, to be stamped with offset and leader epoch by the log that it goes to."""
+    key, value = encode_marker(is_commit=is_commit, coordinator_epoch=coordinator_epoch)
+    return build_batch(
+        [Record(0, now_ms, key, value)],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
+        attributes=TRANSACTIONAL | CONTROL,
+    )
+
+
+def requests_by_leader(
+    dues: Iterable[MarkersDue], leader_of: Callable[[TopicPartition], int | None], *, coordinator_epoch: int
+) -> Mapping[int, WriteTxnMarkersRequest]:
+    """One request for each broker. A partition whose leader is None is left out, to be asked for again."""
+    requests: dict[int, WriteTxnMarkersRequest] = {}
+    for due in dues:
+        by_leader: dict[int, dict[str, list[int]]] = {}
+        for partition in sorted(due.partitions):
+            leader = leader_of(partition)
+            if leader is not None:
+                by_leader.setdefault(leader, {}).setdefault(partition.topic, []).append(partition.partition)
+        for leader, topics in by_leader.items():
+            request = requests.setdefault(leader, WriteTxnMarkersRequest(markers=[]))
+            request.markers.append(_marker(due, topics, coordinator_epoch))
+    return requests
+
+
+def _marker(due: MarkersDue, topics: Mapping[str, list[int]], coordinator_epoch: int) -> WritableTxnMarker:
+    return WritableTxnMarker(
+        producer_id=due.producer.producer_id,
+        producer_epoch=due.producer.epoch,
+        transaction_result=due.is_commit,
+        topics=[WritableTxnMarkerTopic(topic, numbers) for topic, numbers in topics.items()],
+        coordinator_epoch=coordinator_epoch,
+        transaction_version=due.transaction_version,
+    )
+
+
+class Outcome(Enum):
+    DONE = "the partition needs no more"
+    RETRY = "its leader is not ready, or another broker"
+    GIVE_UP = "another coordinator has taken over"
+
+
+_DONE = frozenset({ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT})
+_GIVE_UP = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+
+
+def outcome_of(error: ErrorCode) -> Outcome:
+    """What a leader's answer for one partition means. A topic that was deleted is unknown to the caller's metadata too,
+    which then drops the partition; an error that nobody foresaw is tried again rather than a transaction lost.
+    """
+    if error in _DONE:
+        return Outcome.DONE
+    return Outcome.GIVE_UP if error in _GIVE_UP else Outcome.RETRY

@@ -1,0 +1,172 @@
+"""The transactional ids that fall into one partition of `__transaction_state`: their state, and all decisions about it.
+
+Decisions read the state and change nothing; `apply` changes it and looks at no clock. Recovery is `apply` of what the
+log holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Set
+
+from moldau.core.decision import Decision, Timer
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import ProducerId, TopicPartition
+from moldau.transactions import additions, endings, producers
+from moldau.transactions.endings import Ending
+from moldau.transactions.limits import (
+    FORGOTTEN_BYTES_MAX,
+    FORGOTTEN_IDS_MAX,
+    SPARE_ID_WAIT_MS,
+    TransactionLimits,
+)
+from moldau.transactions.markers import MarkersDue, markers_due
+from moldau.transactions.producers import Initialising
+from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten, decode_fact, encode_fact
+from moldau.transactions.states import Event, may
+from moldau.transactions.timers import EXPIRY, TIMEOUT, timeout_key
+from moldau.transactions.transaction import FIRST_PROTOCOL, Producer, ProducerReply, Transaction
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class TransactionShard:
+    """A state machine that a runtime drives.
+
+    `spare_id` is a producer id for a time-out whose producer's epochs are used up; a request brings its own. Whoever
+    drives the shard sets it, and again when it is None, because an id can be used only once.
+    """
+
+    __slots__ = ("_prepared", "limits", "spare_id", "transactions")
+
+    def __init__(self, limits: TransactionLimits) -> None:
+        self.limits = limits
+        self.transactions: dict[str, Transaction] = {}
+        self.spare_id: ProducerId | None = None
+        self._prepared: dict[str, None] = {}
+
+    def encode(self, fact: Fact) -> tuple[bytes, bytes | None]:
+        return encode_fact(fact, self.limits.transaction_version)
+
+    def decode(self, key: memoryview, value: memoryview | None) -> Fact | None:
+        return decode_fact(key, value)
+
+    def apply(self, fact: Fact) -> None:
+        match fact:
+            case TransactionChanged():
+                self._change(fact.transaction)
+            case TransactionForgotten():
+                self.transactions.pop(fact.transactional_id, None)
+                self._prepared.pop(fact.transactional_id, None)
+
+    def _change(self, transaction: Transaction) -> None:
+        transactional_id = transaction.transactional_id
+        self.transactions[transactional_id] = transaction
+        if transaction.is_prepared:
+            self._prepared[transactional_id] = None
+        else:
+            self._prepared.pop(transactional_id, None)
+        if self.spare_id in (transaction.producer_id, transaction.next_producer_id):
+            self.spare_id = None
+
+    def needs_producer_id(self, transactional_id: str) -> bool:
+        """Whether the next InitProducerId or EndTxn of this id is to bring a producer id that nobody has yet."""
+        transaction = self.transactions.get(transactional_id)
+        return transaction is None or transaction.is_epoch_exhausted
+
+    def markers_due(self) -> Iterator[MarkersDue]:
+        """What to write into partitions, as soon as the outcome that says so is committed."""
+        for transactional_id in self._prepared:
+            due = markers_due(self.transactions[transactional_id])
+            assert due is not None, "an id is among the prepared as long as its transaction is"
+            yield due
+
+    def decide_started(self, now_ms: int) -> Decision[None]:
+        """Open transactions keep their deadlines: the log says when they began."""
+        timers = [Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)]
+        for transaction in self.transactions.values():
+            if transaction.deadline_ms is not None:
+                timers.append(Timer(timeout_key(transaction.transactional_id), transaction.deadline_ms))
+        return Decision((), None, tuple(timers))
+
+    def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:
+        assert isinstance(key, tuple)
+        kind, transactional_id = key
+        return self.decide_timeout(transactional_id, now_ms) if kind == TIMEOUT else self.decide_expiry(now_ms)
+
+    def decide_init_producer_id(
+        self, request: Initialising, *, spare_id: ProducerId | None, now_ms: int
+    ) -> Decision[ProducerReply]:
+        transaction = self.transactions.get(request.transactional_id)
+        return producers.decide_init_producer_id(
+            transaction, request, limits=self.limits, spare_id=spare_id, now_ms=now_ms
+        )
+
+    def decide_add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Set[TopicPartition],
+        *,
+        client_version: int,
+        now_ms: int,
+    ) -> Decision[ErrorCode]:
+        if not transactional_id:
+            return Decision.reply_only(ErrorCode.INVALID_REQUEST)
+        transaction = self.transactions.get(transactional_id)
+        return additions.decide_add_partitions(
+            transaction, producer, partitions, client_version=client_version, now_ms=now_ms
+        )
+
+    def decide_add_offsets(
+        self, transactional_id: str, producer: Producer, *, offsets_partition: int, now_ms: int
+    ) -> Decision[ErrorCode]:
+        """The partition is the one that holds the group's offsets, which get a marker like any records."""
+        partitions = frozenset({TopicPartition(OFFSETS_TOPIC, offsets_partition)})
+        return self.decide_add_partitions(
+            transactional_id, producer, partitions, client_version=FIRST_PROTOCOL, now_ms=now_ms
+        )
+
+    def verify_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        if not transactional_id:
+            return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)
+        return additions.verify_partitions(self.transactions.get(transactional_id), producer, partitions)
+
+    def decide_end_txn(self, request: Ending, *, spare_id: ProducerId | None, now_ms: int) -> Decision[ProducerReply]:
+        transaction = self.transactions.get(request.transactional_id)
+        return endings.decide_end_txn(transaction, request, spare_id=spare_id, now_ms=now_ms)
+
+    def decide_markers_written(self, due: MarkersDue, now_ms: int) -> Decision[ErrorCode]:
+        transaction = self.transactions.get(due.transactional_id)
+        return endings.decide_markers_written(transaction, due.producer, is_commit=due.is_commit, now_ms=now_ms)
+
+    def decide_timeout(self, transactional_id: str, now_ms: int) -> Decision[None]:
+        """Abort a transaction that has lasted too long; a timer that is too early, or too late, changes nothing."""
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None or transaction.deadline_ms is None:
+            return Decision.reply_only(None)
+        key = timeout_key(transactional_id)
+        if now_ms < transaction.deadline_ms:
+            return Decision((), None, (Timer(key, transaction.deadline_ms),))
+        fence = endings.decide_fence(transaction, limits=self.limits, spare_id=self.spare_id, now_ms=now_ms)
+        if fence.reply is not ErrorCode.NONE:
+            return Decision((), None, (Timer(key, now_ms + SPARE_ID_WAIT_MS),))
+        return Decision(fence.records, None, fence.timers)
+
+    def decide_expiry(self, now_ms: int) -> Decision[None]:
+        """Forget ids that nobody has used for long; if there are very many, some now and some at once after."""
+        forgotten: list[TransactionForgotten] = []
+        size_bytes = 0
+        for transactional_id, transaction in self.transactions.items():
+            if not self._is_expired(transaction, now_ms):
+                continue
+            size_bytes += len(transactional_id.encode())
+            if forgotten and (len(forgotten) == FORGOTTEN_IDS_MAX or size_bytes > FORGOTTEN_BYTES_MAX):
+                return Decision(forgotten, None, (Timer(EXPIRY, now_ms),))
+            forgotten.append(TransactionForgotten(transactional_id))
+        return Decision(forgotten, None, (Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms),))
+
+    def _is_expired(self, transaction: Transaction, now_ms: int) -> bool:
+        idle_ms = now_ms - transaction.updated_ms
+        return idle_ms >= self.limits.id_expiration_ms and may(transaction.state, Event.EXPIRED)
