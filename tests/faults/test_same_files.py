@@ -113,7 +113,7 @@ def test_apache_kafka_finds_our_indexes_sound(our_folder: tuple[Path, dict[str, 
     folder = our_folder[0] / f"{topic}-0"
     indexes = sorted((*folder.glob("*.index"), *folder.glob("*.timeindex")))
     printed = dump(*indexes, arguments=("--index-sanity-check",))
-    assert printed.count("passed sanity check") == len(indexes), printed
+    assert len(re.findall(r"passed sanity check|is empty", printed)) == len(indexes), printed
     checked = dump(*indexes, arguments=("--verify-index-only",))
     assert not re.search(r"Mismatch|mismatch|out of order|Exception", checked), checked
 

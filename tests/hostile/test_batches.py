@@ -128,7 +128,7 @@ def test_several_bombs_at_once(victim: Victim) -> None:
     packed = gzip.compress(bytes(200 << 20))
     bombing = produce_request(COMPACTED, batch([b"x"], timestamp=NOW_MS, raw=packed, attributes=batches.GZIP))
     with unharmed(victim):
-        crowd = [Attacker(victim.address) for _ in range(4)]
+        crowd = [Attacker(victim.address) for _ in range(8)]
         for attacker in crowd:
             attacker.tell(bombing, 9)
         for attacker in crowd:

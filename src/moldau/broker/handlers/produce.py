@@ -80,11 +80,12 @@ def _store(
     partition = partitions.get_by_id(topic.topic_id, data.index) if by_id else partitions.get(topic.name, data.index)
     try:
         reply = _append(partition, data, request=request, version=version, now_ms=now_ms)
-    except ApiError as refusal:
-        wrong = refusal
+    except ApiError as wrong:
+        # The error must not outlive this block: its traceback holds what was unfolded, and a name for it a cycle.
         if partition is None and wrong.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             topic_id = topic.topic_id if by_id else None
-            wrong = _not_here(topic.name, topic_id, index=data.index, services=context.services)
+            reason = _not_here(topic.name, topic_id, index=data.index, services=context.services)
+            return _refused(reason, data, partition=None, version=version)
         return _refused(wrong, data, partition=partition, version=version)
     if partition is not None and partition.log.must_flush:
         to_flush.append(partition.log)
