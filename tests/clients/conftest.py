@@ -1,4 +1,4 @@
-"""Drivers against the broker of this test run, and topics with names that no other test has."""
+"""Drivers against the broker of this test run, ended with the last test here, and topics with names of their own."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LEADER_S_MAX = 10.0
 NewTopic = Callable[..., str]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def drivers(bootstrap: str) -> Iterator[Drivers]:
     started = Drivers(bootstrap)
     yield started
     started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def strict_drivers(broker_kind: str) -> Iterator[Drivers]:
     """Drivers against a broker that creates no topic unless it is told to."""
     with running_broker(broker_kind, properties={"auto.create.topics.enable": "false"}) as address:
@@ -32,7 +32,7 @@ def strict_drivers(broker_kind: str) -> Iterator[Drivers]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def new_topic(drivers: Drivers) -> NewTopic:
     """Creates a topic and gives its name once every partition has its leader.
 
