@@ -93,6 +93,9 @@ def configuration(options: Namespace) -> BrokerConfig:
         chosen["log.dirs"] = options.data_dir
     # Kafka would listen on every interface; a broker without authentication stays at home until it is told otherwise.
     defaults = {"listeners": plaintext(DEFAULT_HOST, DEFAULT_PORT)}
+    if options.properties is None:
+        # The server.properties that comes with Apache Kafka sets this too: whoever tries a broker should not wait.
+        defaults["group.initial.rebalance.delay.ms"] = "0"
     overrides = {**chosen, **parse_overrides(options.override)}
     return load_config(options.properties, os.environ, overrides, defaults=defaults)
 
