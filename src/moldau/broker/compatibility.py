@@ -102,8 +102,9 @@ NOTES = MappingProxyType(
             "UNKNOWN_TOPIC_OR_PARTITION once and leaves the client to ask again"
         ),
         ApiKey.FIND_COORDINATOR: (
-            "always COORDINATOR_NOT_AVAILABLE, with a message, for groups and transactions, and INVALID_REQUEST for "
-            "share groups: there are no coordinators yet"
+            "groups only; always COORDINATOR_NOT_AVAILABLE, with a message, for transactions, and INVALID_REQUEST for "
+            "share groups: there are no such coordinators yet. The topic of groups is created before the first answer, "
+            "where Kafka leaves the client to ask again"
         ),
         ApiKey.CREATE_TOPICS: "no quota on partition creations; answers are in the order of the request",
         ApiKey.DELETE_TOPICS: "answers are in the order of the request, where Kafka shuffles them",

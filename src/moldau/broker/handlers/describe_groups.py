@@ -11,6 +11,7 @@ from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_GROUP
 from moldau.broker.context import Context
+from moldau.broker.repetition import refuse_repetition
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.groups.shard import GroupShard
@@ -25,6 +26,8 @@ MISSING_IS_ERROR_SINCE = 6
 def describe_groups(
     request: DescribeGroupsRequest, context: Context
 ) -> DescribeGroupsResponse | Future[DescribeGroupsResponse]:
+    refuse_repetition(request.groups)
+
     def shape(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         if request.include_authorized_operations:
             for group in groups:

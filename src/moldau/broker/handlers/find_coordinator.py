@@ -14,7 +14,8 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.leaders import endpoints
 from moldau.broker.topic_creation import create_group_topic
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.limits import COORDINATOR_KEYS_MAX
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -31,6 +32,8 @@ def find_coordinator(
     request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     keys = request.coordinator_keys if context.version >= BATCHED_SINCE else [request.key]
+    if len(keys) > COORDINATOR_KEYS_MAX:
+        raise ProtocolViolation(f"{len(keys)} coordinators at once; allowed {COORDINATOR_KEYS_MAX}")
     if request.key_type == GROUP and GROUP_METADATA_TOPIC not in context.services.controller.image.topics:
         return _after_creation(keys, context)
     return _response([_find(key, request.key_type, context) for key in keys], context.version)

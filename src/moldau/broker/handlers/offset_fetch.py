@@ -12,6 +12,7 @@ from asyncio import Future
 from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.repetition import refuse_repetition
 from moldau.controller.image import ClusterImage
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -38,6 +39,7 @@ IDS_SINCE = 10
 @api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, versions=(1, 10))
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Future[OffsetFetchResponse]:
     groups = request.groups if context.version >= MANY_GROUPS_SINCE else [_only_group(request)]
+    refuse_repetition([group.group_id for group in groups])
     return together([_fetch(group, context) for group in groups], lambda found: _response(found, context.version))
 
 

@@ -1,0 +1,49 @@
+"""A journal in memory, at the seam below the runtime: it commits when it is told to, and fails when it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from moldau.coordinator.journal import Chunk, Entry
+from moldau.core.errors import ApiError
+from moldau.wire.records import Record
+
+
+class MemoryJournal:
+    def __init__(self, *, commits_at_once: bool = True, entry_bytes_max: int = 1_000_000) -> None:
+        self.appends: list[list[Entry]] = []
+        self.entry_bytes_max = entry_bytes_max
+        self.is_ours = True
+        self.fails_with: ApiError | None = None
+        self.committed_offset = 0
+        self._commits_at_once = commits_at_once
+        self._on_change: Callable[[], None] = lambda: None
+
+    @property
+    def end_offset(self) -> int:
+        return sum(len(append) for append in self.appends)
+
+    def append(self, entries: Sequence[Entry], now_ms: int) -> None:
+        if self.fails_with is not None:
+            raise self.fails_with
+        self.appends.append(list(entries))
+        if self._commits_at_once:
+            self.committed_offset = self.end_offset
+
+    def read(self, offset: int, bytes_max: int) -> Chunk:
+        entries = [entry for append in self.appends for entry in append]
+        return Chunk([Record(index, 0, *entry) for index, entry in enumerate(entries) if index >= offset], len(entries))
+
+    def commit(self) -> None:
+        self.committed_offset = self.end_offset
+        self._on_change()
+
+    def lose(self) -> None:
+        self.is_ours = False
+        self._on_change()
+
+    def watch(self, on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
+
+    def unwatch(self) -> None:
+        self._on_change = lambda: None

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections.abc import Awaitable, Callable, Hashable
+from functools import wraps
+from typing import Any
+
+import pytest
+
+from moldau.coordinator.journal import Entry
+from moldau.coordinator.runtime import Runtime
+from moldau.core.decision import Decision, Parked, Released, Timer
+from moldau.core.errors import ApiError, ErrorCode
+from tests.coordinator.journals import MemoryJournal
+
+SCENARIO_S_MAX = 10.0
+
+
+def on_a_loop(scenario: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @wraps(scenario)
+    def test(*args: Any, **kwargs: Any) -> None:
+        async def bounded() -> None:
+            await asyncio.wait_for(scenario(*args, **kwargs), SCENARIO_S_MAX)
+
+        asyncio.run(bounded())
+
+    return test
+
+
+class Clock:
+    def now_ms(self) -> int:
+        return 1_000
+
+
+class Tally:
+    """A machine whose facts are words; words in lower case are not logged."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.fired: list[Hashable] = []
+
+    def apply(self, fact: str) -> None:
+        self.words.append(fact)
+
+    def encode(self, fact: str) -> Entry | None:
+        return None if fact.islower() else (fact.encode(), b"")
+
+    def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:
+        self.fired.append(key)
+        return Decision((f"T{key}",), None, released=(Released(key, "timer"),))
+
+
+def failed(error: ErrorCode) -> str:
+    return error.name
+
+
+def runtime(journal: MemoryJournal) -> Runtime[Tally]:
+    return Runtime(Tally(), journal, clock=Clock())
+
+
+def say(*words: str, reply: Any = "done", **other: Any) -> Callable[[Tally, int], Decision[Any]]:
+    return lambda _, now_ms: Decision(words, reply, **other)
+
+
+@on_a_loop
+async def test_a_decision_without_facts_is_answered_at_once() -> None:
+    assert runtime(MemoryJournal()).write(say(), failed) == "done"
+
+
+@on_a_loop
+async def test_facts_are_applied_at_once_and_the_reply_waits_for_the_journal() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    reply = tally.write(say("A"), failed)
+    assert tally.machine.words == ["A"], "the next decision builds on this one"
+    assert isinstance(reply, Future)
+    assert await reply == "done"
+    assert journal.appends == [[(b"A", b"")]]
+
+
+@on_a_loop
+async def test_decisions_of_one_turn_share_an_append() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    replies = [tally.write(say(word, reply=word), failed) for word in "ABC"]
+    assert await asyncio.gather(*replies) == ["A", "B", "C"]
+    assert len(journal.appends) == 1
+
+
+@on_a_loop
+async def test_a_reader_hears_nothing_that_is_not_committed() -> None:
+    journal = MemoryJournal(commits_at_once=False)
+    tally = runtime(journal)
+    tally.write(say("A"), failed)
+    reading = tally.write(lambda machine, _: Decision.reply_only(list(machine.words)), lambda error: [error.name])
+    await asyncio.sleep(0.01)
+    assert isinstance(reading, Future)
+    assert not reading.done()
+    journal.commit()
+    assert await reading == ["A"]
+
+
+@on_a_loop
+async def test_facts_of_the_moment_are_not_logged() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    assert tally.write(say("a"), failed) == "done"
+    await asyncio.sleep(0)
+    assert (tally.machine.words, journal.appends) == (["a"], [])
+
+
+@on_a_loop
+async def test_one_who_waits_is_released_when_the_facts_are_committed() -> None:
+    journal = MemoryJournal(commits_at_once=False)
+    tally = runtime(journal)
+    waiting = tally.write(say(reply=Parked("k")), failed)
+    tally.write(say("A", released=(Released("k", "go"), Released("nobody", "go"))), failed)
+    await asyncio.sleep(0.01)
+    assert isinstance(waiting, Future)
+    assert not waiting.done()
+    journal.commit()
+    assert await waiting == "go"
+
+
+@on_a_loop
+async def test_one_may_be_released_by_its_own_decision() -> None:
+    tally = runtime(MemoryJournal())
+    waiting = tally.write(say(reply=Parked("k"), released=(Released("k", "go"),)), failed)
+    assert isinstance(waiting, Future)
+    assert await waiting == "go"
+
+
+@on_a_loop
+async def test_who_asks_again_takes_the_place_of_who_asked_before() -> None:
+    tally = runtime(MemoryJournal())
+    first = tally.write(say(reply=Parked("k")), failed)
+    second = tally.write(say(reply=Parked("k")), failed)
+    tally.write(say(released=(Released("k", "go"),)), failed)
+    assert isinstance(first, Future)
+    assert isinstance(second, Future)
+    assert first.cancelled()
+    assert await second == "go"
+
+
+@on_a_loop
+async def test_one_whose_connection_is_gone_is_no_trouble() -> None:
+    tally = runtime(MemoryJournal())
+    waiting = tally.write(say(reply=Parked("k")), failed)
+    assert isinstance(waiting, Future)
+    waiting.cancel()
+    assert tally.write(say(released=(Released("k", "go"),)), failed) == "done"
+
+
+@on_a_loop
+async def test_timers_decide_too() -> None:
+    tally = runtime(MemoryJournal())
+    waiting = tally.write(say(reply=Parked("k"), timers=(Timer("k", 1_005), Timer("other", 9_000_000))), failed)
+    assert isinstance(waiting, Future)
+    assert await waiting == "timer"
+    assert (tally.machine.fired, tally.machine.words) == (["k"], ["Tk"])
+
+
+@on_a_loop
+async def test_a_timer_can_be_moved_and_cancelled() -> None:
+    tally = runtime(MemoryJournal())
+    tally.write(say(timers=(Timer("a", 1_001), Timer("b", 1_001), Timer("c", 1_020))), failed)
+    tally.write(say(timers=(Timer("a", None), Timer("b", 9_000_000), Timer("c", 1_002))), failed)
+    await asyncio.sleep(0.03)
+    assert tally.machine.fired == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "heard"),
+    [
+        (ErrorCode.KAFKA_STORAGE_ERROR, "NOT_COORDINATOR"),
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, "NOT_COORDINATOR"),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, "COORDINATOR_NOT_AVAILABLE"),
+        (ErrorCode.CORRUPT_MESSAGE, "UNKNOWN_SERVER_ERROR"),
+    ],
+)
+@on_a_loop
+async def test_when_the_journal_fails_everybody_hears_and_the_runtime_ends(wrong: ErrorCode, heard: str) -> None:
+    journal = MemoryJournal()
+    journal.fails_with = ApiError(wrong)
+    tally = runtime(journal)
+    waiting = tally.write(say(reply=Parked("k"), timers=(Timer("t", 1_001),)), failed)
+    writing = tally.write(say("A"), failed)
+    assert isinstance(writing, Future)
+    assert isinstance(waiting, Future)
+    assert [await writing, await waiting] == [heard, heard]
+    assert tally.is_stopped
+    await asyncio.sleep(0.01)
+    assert tally.machine.fired == []
+
+
+@on_a_loop
+async def test_a_decision_too_large_for_a_batch_never_happened() -> None:
+    journal = MemoryJournal(entry_bytes_max=1_000)
+    tally = runtime(journal)
+    assert tally.write(say("A" * 1_000), failed) == "UNKNOWN_SERVER_ERROR"
+    assert (tally.machine.words, tally.is_stopped) == ([], False)
+
+
+@on_a_loop
+async def test_more_than_a_batch_holds_goes_into_two() -> None:
+    journal = MemoryJournal(entry_bytes_max=1_000)
+    tally = runtime(journal)
+    replies = [tally.write(say(letter * 500, reply=letter), failed) for letter in "ABC"]
+    assert await asyncio.gather(*replies) == ["A", "B", "C"]
+    assert [len(append) for append in journal.appends] == [1, 1, 1]
+
+
+@on_a_loop
+async def test_a_lost_partition_sends_everybody_away() -> None:
+    journal = MemoryJournal(commits_at_once=False)
+    tally = runtime(journal)
+    waiting = tally.write(say(reply=Parked("k")), failed)
+    writing = tally.write(say("A"), failed)
+    await asyncio.sleep(0.01)
+    journal.lose()
+    assert isinstance(writing, Future)
+    assert isinstance(waiting, Future)
+    assert [await writing, await waiting] == ["NOT_COORDINATOR"] * 2
+
+
+@on_a_loop
+async def test_at_the_end_what_was_decided_is_written() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    reply = tally.write(say("A"), failed)
+    tally.stop()
+    assert isinstance(reply, Future)
+    assert await reply == "done"
+    assert journal.appends == [[(b"A", b"")]]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+
+from moldau.core.errors import ErrorCode
+from moldau.groups.group import Group, State
+from moldau.groups.records import CommittedOffset
+from moldau.groups.view import described, fetched, listed
+from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
+from tests.groups.worlds import GROUP, RANGE, World, stable
+
+GROUPS = [Group("simple"), Group("busy", state=State.STABLE, protocol_type="connect")]
+
+
+@pytest.mark.parametrize(
+    ("states", "types", "names"),
+    [
+        ([], [], ["simple", "busy"]),
+        (["Empty"], [], ["simple"]),
+        (["stABLE", "Dead"], ["Classic"], ["busy"]),
+        (["Assigning"], [], []),
+        ([], ["consumer"], []),
+        ([], ["consumer", "classic"], ["simple", "busy"]),
+    ],
+)
+def test_filters(states: list[str], types: list[str], names: list[str]) -> None:
+    assert [each.group_id for each in listed(GROUPS, states, types)] == names
+
+
+def test_what_is_listed_of_a_group() -> None:
+    (_, busy) = listed(GROUPS, [], [])
+    assert (busy.protocol_type, busy.group_state, busy.group_type) == ("connect", "Stable", "classic")
+
+
+def test_a_stable_group_shows_subscriptions_and_assignments() -> None:
+    world = stable("a", client_id="c", client_host="/127.0.0.1")
+    assert described(world.group, GROUP, missing_is_error=True) == DescribedGroup(
+        group_id=GROUP,
+        group_state="Stable",
+        protocol_type="consumer",
+        protocol_data="range",
+        members=[
+            DescribedGroupMember(
+                member_id="a",
+                client_id="c",
+                client_host="/127.0.0.1",
+                member_metadata=RANGE.metadata,
+                member_assignment=b"a",
+            )
+        ],
+    )
+
+
+def test_during_a_rebalance_there_is_no_protocol_to_show() -> None:
+    world = World()
+    world.enter("a")
+    shown = described(world.group, GROUP, missing_is_error=False)
+    assert (shown.group_state, shown.protocol_data) == ("PreparingRebalance", "")
+    assert [each.member_metadata for each in shown.members] == [b""]
+
+
+def test_a_group_that_is_not_there_is_dead_or_an_error() -> None:
+    assert described(None, "x", missing_is_error=False) == DescribedGroup(group_id="x", group_state="Dead")
+    assert described(None, "x", missing_is_error=True) == DescribedGroup(
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message="Group x not found.", group_id="x", group_state="Dead"
+    )
+
+
+def test_offsets_that_were_never_committed_are_minus_one() -> None:
+    offsets = {"orders": {1: CommittedOffset(41, 3, "note")}}
+    assert fetched(offsets, "orders", [1, 2]) == OffsetFetchResponseTopics(
+        name="orders",
+        partitions=[
+            OffsetFetchResponsePartitions(
+                partition_index=1, committed_offset=41, committed_leader_epoch=3, metadata="note"
+            ),
+            OffsetFetchResponsePartitions(partition_index=2, committed_offset=-1),
+        ],
+    )
