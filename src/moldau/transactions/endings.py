@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import msgspec
 
-from moldau.core.decision import Decision, Timer
+from moldau.core.decision import Decision, Released, Timer
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import Event, State
-from moldau.transactions.timers import timeout_key
+from moldau.transactions.timers import MARKERS, timeout_key
 from moldau.transactions.transaction import (
     FIRST_PROTOCOL,
     LAST_USABLE_EPOCH,
@@ -189,7 +189,9 @@ def _next_id(transaction: Transaction, spare_id: ProducerId | None) -> ProducerI
 
 
 def _ended(after: Transaction, reply: Reply) -> Decision[Reply]:
-    return Decision((TransactionChanged(after),), reply, (Timer(timeout_key(after.transactional_id), None),))
+    """Whoever writes markers is woken, and may write these as soon as the outcome is committed."""
+    no_timeout = Timer(timeout_key(after.transactional_id), None)
+    return Decision((TransactionChanged(after),), reply, (no_timeout,), (Released(MARKERS, ()),))
 
 
 def _refused(error: ErrorCode) -> Decision[ProducerReply]:

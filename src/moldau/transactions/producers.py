@@ -109,7 +109,7 @@ def _decide_interrupt(
         return refused(ErrorCode.PRODUCER_FENCED)
     fence = decide_fence(transaction, limits=limits, spare_id=spare_id, now_ms=now_ms)
     error = ErrorCode.CONCURRENT_TRANSACTIONS if fence.reply is ErrorCode.NONE else fence.reply
-    return Decision(fence.records, ProducerReply(error), fence.timers)
+    return Decision(fence.records, ProducerReply(error), fence.timers, fence.released)
 
 
 def _decide_next_epoch(

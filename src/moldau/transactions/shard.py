@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Set
 
-from moldau.core.decision import Decision, Timer
+from moldau.core.decision import Decision, Parked, Timer
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions import additions, endings, producers
@@ -23,7 +23,7 @@ from moldau.transactions.markers import MarkersDue, markers_due
 from moldau.transactions.producers import Initialising
 from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten, decode_fact, encode_fact
 from moldau.transactions.states import Event, may
-from moldau.transactions.timers import EXPIRY, TIMEOUT, timeout_key
+from moldau.transactions.timers import EXPIRY, MARKERS, TIMEOUT, timeout_key
 from moldau.transactions.transaction import FIRST_PROTOCOL, Producer, ProducerReply, Transaction
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -73,8 +73,16 @@ class TransactionShard:
         transaction = self.transactions.get(transactional_id)
         return transaction is None or transaction.is_epoch_exhausted
 
+    def decide_next_markers(self, under_way: Set[str]) -> Decision[tuple[MarkersDue, ...] | Parked]:
+        """The markers to write, but for those transactional ids whose markers are under way; waits until there are any.
+
+        An empty answer is a call to ask again. As any reply it comes when all that was decided before is committed,
+        so that no partition learns of an outcome that the coordinator could still lose.
+        """
+        dues = tuple(due for due in self.markers_due() if due.transactional_id not in under_way)
+        return Decision((), dues or Parked(MARKERS))
+
     def markers_due(self) -> Iterator[MarkersDue]:
-        """What to write into partitions, as soon as the outcome that says so is committed."""
         for transactional_id in self._prepared:
             due = markers_due(self.transactions[transactional_id])
             assert due is not None, "an id is among the prepared as long as its transaction is"
@@ -152,7 +160,7 @@ class TransactionShard:
         fence = endings.decide_fence(transaction, limits=self.limits, spare_id=self.spare_id, now_ms=now_ms)
         if fence.reply is not ErrorCode.NONE:
             return Decision((), None, (Timer(key, now_ms + SPARE_ID_WAIT_MS),))
-        return Decision(fence.records, None, fence.timers)
+        return Decision(fence.records, None, fence.timers, fence.released)
 
     def decide_expiry(self, now_ms: int) -> Decision[None]:
         """Forget ids that nobody has used for long; if there are very many, some now and some at once after."""

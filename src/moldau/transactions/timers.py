@@ -1,4 +1,4 @@
-"""The keys of a shard's timers."""
+"""The keys of a shard's timers, and of the one who waits for markers to write."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 TIMEOUT = "timeout"
 EXPIRY = ("expiry", "")
+MARKERS = ("markers", "")
 
 
 def timeout_key(transactional_id: str) -> Hashable:

@@ -1,0 +1,69 @@
+"""Markers: what is due, the bytes of a marker, and how it goes to the leaders."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.log.markers import read_marker
+from moldau.log.producer_state import Marker
+from moldau.transactions.markers import (
+    MarkersDue,
+    Outcome,
+    build_marker,
+    markers_due,
+    outcome_of,
+    requests_by_leader,
+)
+from moldau.transactions.states import PREPARED, State
+from moldau.transactions.transaction import Producer
+from moldau.wire.batch import read_header, verify_crc
+from moldau.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
+from tests.transactions.worlds import ID, P0, P1, transaction
+
+
+@pytest.mark.parametrize("state", State, ids=lambda state: state.label)
+def test_markers_are_due_while_an_outcome_is_prepared(state: State) -> None:
+    due = markers_due(transaction(state, client_version=2))
+    is_commit = state is State.PREPARE_COMMIT
+    expected = MarkersDue(ID, Producer(7, 3), is_commit, frozenset({P0}), 2)
+    assert due == (expected if state in PREPARED else None)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_a_marker_is_a_control_batch_of_the_producer(is_commit: bool) -> None:
+    batch = memoryview(build_marker(Producer(7, 3), is_commit=is_commit, coordinator_epoch=5, now_ms=1_000))
+    header = read_header(batch, 0)
+    assert verify_crc(batch, 0, header)
+    assert header.is_control
+    assert header.is_transactional
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, -1)
+    assert (header.record_count, header.max_timestamp) == (1, 1_000)
+    assert read_marker(batch) == Marker(is_commit, 5)
+
+
+def test_each_leader_gets_its_partitions() -> None:
+    other = TopicPartition("other", 0)
+    dues = [
+        MarkersDue("a", Producer(7, 3), True, frozenset({P0, P1, other}), 2),
+        MarkersDue("b", Producer(8, 0), False, frozenset({P1}), 0),
+    ]
+    leaders = {P0: 1, P1: 2}
+    requests = requests_by_leader(dues, leaders.get, coordinator_epoch=5)
+    assert sorted(requests) == [1, 2]
+    assert requests[1].markers == [
+        WritableTxnMarker(7, 3, True, [WritableTxnMarkerTopic("orders", [0])], 5, 2),
+    ]
+    assert requests[2].markers == [
+        WritableTxnMarker(7, 3, True, [WritableTxnMarkerTopic("orders", [1])], 5, 2),
+        WritableTxnMarker(8, 0, False, [WritableTxnMarkerTopic("orders", [1])], 5, 0),
+    ]
+
+
+def test_what_an_answer_means() -> None:
+    assert outcome_of(ErrorCode.NONE) is Outcome.DONE
+    assert outcome_of(ErrorCode.NOT_LEADER_OR_FOLLOWER) is Outcome.RETRY
+    assert outcome_of(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) is Outcome.RETRY
+    assert outcome_of(ErrorCode.TRANSACTION_COORDINATOR_FENCED) is Outcome.GIVE_UP
+    assert outcome_of(ErrorCode.INVALID_PRODUCER_EPOCH) is Outcome.GIVE_UP

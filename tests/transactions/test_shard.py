@@ -1,0 +1,158 @@
+"""A whole shard: time-outs, expiry, recovery and the wait for markers."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import ProducerId
+from moldau.transactions.errors import error_for_client
+from moldau.transactions.limits import (
+    FORGOTTEN_BYTES_MAX,
+    FORGOTTEN_IDS_MAX,
+    SPARE_ID_WAIT_MS,
+    TransactionLimits,
+)
+from moldau.transactions.records import TransactionForgotten
+from moldau.transactions.states import State
+from moldau.transactions.timers import EXPIRY, MARKERS, timeout_key
+from moldau.transactions.transaction import Producer, ProducerReply
+from moldau.wire.api import ApiKey
+from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, World, producer_of, transaction
+
+WEEK_MS = 604_800_000
+HOUR_MS = 3_600_000
+NOTHING: Decision[None] = Decision.reply_only(None)
+
+
+def test_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_can_abort_it_too() -> None:
+    world = World()
+    us = producer_of(world.init())
+    assert world.add(us) is ErrorCode.NONE
+    deadline_ms = world.timers[timeout_key(ID)]
+    assert deadline_ms == world.now_ms + TIMEOUT_MS + 1
+    early = world.shard.decide_timer(timeout_key(ID), deadline_ms - 1)
+    assert early == Decision((), None, (Timer(timeout_key(ID), deadline_ms),))
+
+    world.run(world.shard.decide_timer(timeout_key(ID), deadline_ms))
+    assert world[ID].state is State.PREPARE_ABORT
+    assert world.timers == {}
+    (due,) = world.mark_all()
+    assert (due.is_commit, due.producer, due.partitions) == (False, Producer(us.producer_id, 1), {P0})
+    assert world.end(us).error is ErrorCode.INVALID_TXN_STATE
+    assert world.end(us, is_commit=False) == ProducerReply(ErrorCode.NONE, us.producer_id, 1)
+
+
+def test_a_client_of_the_first_protocol_is_fenced_by_the_time_out() -> None:
+    world = World()
+    us = producer_of(world.init())
+    world.add(us)
+    world.run(world.shard.decide_timeout(ID, world.timers[timeout_key(ID)]))
+    world.mark_all()
+    for is_commit in (True, False):
+        assert world.end(us, is_commit=is_commit, version=FIRST).error is ErrorCode.PRODUCER_FENCED
+    assert world.add(us) is ErrorCode.PRODUCER_FENCED
+
+
+def test_a_timer_that_comes_after_the_end_changes_nothing() -> None:
+    for state in State:
+        world = World(transaction(state))
+        if state is not State.ONGOING:
+            assert world.shard.decide_timeout(ID, 10**12) == NOTHING
+    assert World().shard.decide_timeout(ID, 10**12) == NOTHING
+
+
+def test_a_time_out_with_the_last_epoch_needs_a_producer_id() -> None:
+    world = World(transaction(State.ONGOING, epoch=32766))
+    late_ms = 1_000 + TIMEOUT_MS + 1
+    wait = Timer(timeout_key(ID), late_ms + SPARE_ID_WAIT_MS)
+    assert world.shard.decide_timeout(ID, late_ms) == Decision((), None, (wait,))
+    world.shard.spare_id = ProducerId(50)
+    world.run(world.shard.decide_timeout(ID, late_ms))
+    assert world[ID].next_producer_id == 50
+    assert world.shard.spare_id is None
+    world.mark_all()
+    assert world[ID].successor == Producer(50, 0)
+
+
+def test_recovery_keeps_deadlines_and_markers() -> None:
+    world = World()
+    us = producer_of(world.init())
+    world.add(us)
+    world.now_ms += 10
+    again = world.restarted()
+    assert again.timers == {timeout_key(ID): 1_000 + TIMEOUT_MS + 1, EXPIRY: world.now_ms + HOUR_MS}
+    world.end(us)
+    again = world.restarted()
+    assert list(again.shard.markers_due()) == list(world.shard.markers_due())
+    assert again.timers == {EXPIRY: world.now_ms + HOUR_MS}
+
+
+def test_markers_are_waited_for_and_not_given_out_twice() -> None:
+    world = World()
+    shard = world.shard
+    assert shard.decide_next_markers(frozenset()) == Decision((), Parked(MARKERS))
+    us = producer_of(world.init())
+    world.add(us)
+    world.end(us)
+    (due,) = shard.markers_due()
+    assert shard.decide_next_markers(frozenset()) == Decision((), (due,))
+    assert shard.decide_next_markers({ID}) == Decision((), Parked(MARKERS))
+    assert world.run(shard.decide_markers_written(due, world.now_ms)) is ErrorCode.NONE
+    assert shard.decide_next_markers(frozenset()) == Decision((), Parked(MARKERS))
+    assert shard.decide_markers_written(due, world.now_ms) == Decision.reply_only(ErrorCode.INVALID_TXN_STATE)
+
+
+def test_idle_ids_are_forgotten() -> None:
+    for state in State:
+        world = World(transaction(state, updated_ms=0))
+        is_idle = state in (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+        forgotten = [TransactionForgotten(ID)] if is_idle else []
+        assert world.shard.decide_timer(EXPIRY, WEEK_MS - 1) == Decision(
+            [], None, (Timer(EXPIRY, WEEK_MS - 1 + HOUR_MS),)
+        )
+        decision = world.shard.decide_timer(EXPIRY, WEEK_MS)
+        assert decision == Decision(forgotten, None, (Timer(EXPIRY, WEEK_MS + HOUR_MS),))
+        world.run(decision)
+        assert (ID in world.shard.transactions) is not is_idle
+
+
+def test_very_many_idle_ids_are_forgotten_in_several_batches() -> None:
+    idle = [replace(transaction(updated_ms=0), transactional_id=f"id-{n}") for n in range(FORGOTTEN_IDS_MAX + 1)]
+    world = World(*idle)
+    decision = world.shard.decide_expiry(WEEK_MS)
+    assert (len(decision.records), decision.timers) == (FORGOTTEN_IDS_MAX, (Timer(EXPIRY, WEEK_MS),))
+    world.run(decision)
+    decision = world.shard.decide_expiry(WEEK_MS)
+    assert (len(decision.records), decision.timers) == (1, (Timer(EXPIRY, WEEK_MS + HOUR_MS),))
+
+    long_ids = [replace(transaction(updated_ms=0), transactional_id=f"{n}" * 100_000) for n in range(9)]
+    decision = World(*long_ids).shard.decide_expiry(WEEK_MS)
+    assert len(decision.records) == FORGOTTEN_BYTES_MAX // 100_000
+
+
+def test_a_forgotten_id_begins_anew_with_another_producer_id() -> None:
+    world = World()
+    before = world.init()
+    world.run(world.shard.decide_expiry(world.now_ms + WEEK_MS))
+    assert world.restarted().shard.transactions == {}
+    after = world.init()
+    assert after.error is ErrorCode.NONE
+    assert after.producer_id != before.producer_id
+
+
+def test_limits_come_from_the_configuration() -> None:
+    config = BrokerConfig.of({"transaction.max.timeout.ms": "5", "transaction.two.phase.commit.enable": "true"})
+    limits = TransactionLimits.of(config, transaction_version=1)
+    assert limits == TransactionLimits(5, WEEK_MS, HOUR_MS, True, 1)
+
+
+def test_old_clients_hear_of_an_invalid_epoch_instead() -> None:
+    fenced, told = ErrorCode.PRODUCER_FENCED, error_for_client
+    assert told(fenced, ApiKey.INIT_PRODUCER_ID, 3) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert told(fenced, ApiKey.INIT_PRODUCER_ID, 4) is fenced
+    assert told(fenced, ApiKey.END_TXN, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert told(fenced, ApiKey.END_TXN, 2) is fenced
+    assert told(ErrorCode.INVALID_TXN_STATE, ApiKey.END_TXN, 0) is ErrorCode.INVALID_TXN_STATE
