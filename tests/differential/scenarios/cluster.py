@@ -157,7 +157,7 @@ def created_by_asking(world: World) -> None:
 
 
 def coordinators(world: World) -> None:
-    """No coordinator is there yet: what can be compared is what a broker refuses before it looks for one."""
+    """What a broker refuses before it looks for a coordinator."""
     for version in versions("FindCoordinator"):
         for kind in (2, 9, -1) if version >= 1 else ():
             world.ask("FindCoordinator", version, f"type {kind}", key="g", coordinator_keys=["g"], key_type=kind)
