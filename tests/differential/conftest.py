@@ -13,7 +13,7 @@ from tests.brokers import running_broker
 from tests.differential.peer import Peer
 
 # Both must give the same node id, for it is in many answers.
-PROPERTIES = {"node.id": "1"}
+PROPERTIES = {"node.id": "1", "group.initial.rebalance.delay.ms": "0"}
 
 Address = tuple[str, int]
 

@@ -13,7 +13,9 @@ from tests.differential.scenarios import (
     configs,
     fetch,
     fetch_sessions,
+    groups,
     idempotence,
+    malformed,
     offsets,
     produce,
     record_batches,
@@ -25,7 +27,19 @@ SHOWN_MAX = 40
 
 Scenario = Callable[[World], None]
 
-MODULES = (produce, record_batches, idempotence, fetch, fetch_sessions, offsets, cluster, topics, configs)
+MODULES = (
+    produce,
+    record_batches,
+    idempotence,
+    fetch,
+    fetch_sessions,
+    offsets,
+    cluster,
+    topics,
+    configs,
+    groups,
+    malformed,
+)
 SCENARIOS: dict[str, Scenario] = {
     f"{module.__name__.rpartition('.')[2]}.{scenario.__name__}": scenario
     for module in MODULES

@@ -19,8 +19,20 @@ Step = tuple[str, Any]
 NOW_MS = int(time.time() * 1000) - 60_000
 
 # What two runs of Apache Kafka itself give differently, and the name that stands for it once it is not a constant.
-NAMED_BY_APPEARANCE = {"producer_id": "producer", "session_id": "session", "cluster_id": "cluster"}
-NAMES_NOTHING = {"producer_id": (-1,), "session_id": (0,), "cluster_id": (None, "")}
+NAMED_BY_APPEARANCE = {
+    "producer_id": "producer",
+    "session_id": "session",
+    "cluster_id": "cluster",
+    "member_id": "member",
+    "leader": "member",
+}
+NAMES_NOTHING = {
+    "producer_id": (-1,),
+    "session_id": (0,),
+    "cluster_id": (None, ""),
+    "member_id": ("",),
+    "leader": ("",),
+}
 MOMENTS = {"log_append_time_ms", "base_timestamp", "max_timestamp", "timestamp", "last_timestamp"}
 # A moment in here was read from a broker's clock and not sent by us.
 CLOCK_MS = range(NOW_MS + 50_000, NOW_MS + 3_000_000)
@@ -32,8 +44,10 @@ UNORDERED = {
     "config_resources": "resource_name",
     "synonyms": None,
     "api_keys": "api_key",
-    "results": "resource_name",
+    "results": "resource_name group_id",
     "active_producers": "producer_id",
+    "members": "metadata",
+    "groups": "group_id",
 }
 
 
@@ -187,8 +201,8 @@ class World:
 
 
 def in_order(values: list[Any], key: str) -> Iterator[Any]:
-    by = UNORDERED.get(key)
-    if by and values and isinstance(values[0], dict) and by in values[0]:
-        yield from sorted(values, key=lambda one: str(one[by]))
-    else:
-        yield from values
+    for by in (UNORDERED.get(key) or "").split():
+        if values and isinstance(values[0], dict) and by in values[0]:
+            yield from sorted(values, key=lambda one: str(one[by]))
+            return
+    yield from values

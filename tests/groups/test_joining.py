@@ -17,7 +17,7 @@ from tests.groups.worlds import GROUP, LIMITS, RANGE, REBALANCE_MS, SESSION_MS, 
 
 
 def refused(error: ErrorCode, member_id: str = "") -> Decision[JoinGroupResponse]:
-    return Decision.reply_only(JoinGroupResponse(error_code=error, member_id=member_id))
+    return Decision.reply_only(JoinGroupResponse(error_code=error, protocol_name=None, member_id=member_id))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_a_new_client_is_told_its_id_first() -> None:
     group = Group(GROUP, state_since_ms=7, pending=frozenset({"a"}))
     assert decision == Decision(
         records=(GroupCreated(GROUP, 7), GroupChanged(group, False)),
-        reply=JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="a"),
+        reply=JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, protocol_name=None, member_id="a"),
         timers=(Timer(("session", GROUP, "a"), 7 + SESSION_MS),),
     )
 
@@ -56,7 +56,9 @@ def test_an_id_that_was_given_and_not_used_in_time_is_worth_nothing() -> None:
     world = World()
     world.join(new_id="a")
     world.pass_time(SESSION_MS)
-    assert world.join("a") == JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID, member_id="a")
+    assert world.join("a") == JoinGroupResponse(
+        error_code=ErrorCode.UNKNOWN_MEMBER_ID, protocol_name=None, member_id="a"
+    )
 
 
 def test_the_first_member_leads_and_hears_of_everybody() -> None:
@@ -200,7 +202,7 @@ def test_groups_of_other_kinds_are_groups_too() -> None:
 def test_a_full_group_takes_nobody() -> None:
     world = stable("a", "b", limits=GroupLimits(members_max=2))
     reply = world.join(new_id="c")
-    assert reply == JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED)
+    assert reply == JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED, protocol_name=None)
     assert world.group.state is State.STABLE
 
 

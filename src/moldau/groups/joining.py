@@ -44,7 +44,7 @@ def _check(joining: Joining, limits: GroupLimits) -> ErrorCode | None:
 
 
 def _refused(error: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=error, member_id=member_id)
+    return JoinGroupResponse(error_code=error, protocol_name=None, member_id=member_id)
 
 
 def _has_room(group: Group, member_id: str, members_max: int) -> bool:

@@ -112,7 +112,7 @@ class Turn:
             self.cancel_timer(session_key(group.group_id, member_id))
             member = group.members.get(member_id)
             if member is not None:
-                self.release_join(member, JoinGroupResponse(error_code=error))
+                self.release_join(member, JoinGroupResponse(error_code=error, protocol_name=None))
                 self.release_sync(member, SyncGroupResponse(error_code=error))
         left = {member_id: member for member_id, member in group.members.items() if member_id not in gone}
         self.change(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from asyncio import Future
 
+from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
@@ -18,6 +19,7 @@ from moldau.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 REBALANCE_TIMEOUT_SINCE = 1
 ID_FIRST_SINCE = 4
+NULL_PROTOCOL_SINCE = 7
 SKIPPED_ASSIGNMENT_SINCE = 9
 
 
@@ -26,11 +28,20 @@ def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupResponse
     joining = _joining(request, context)
 
     def failed(error: ErrorCode) -> JoinGroupResponse:
-        return JoinGroupResponse(error_code=error, member_id=request.member_id)
+        return JoinGroupResponse(error_code=error, protocol_name=None, member_id=request.member_id)
 
-    return context.services.groups.write(
+    answer = context.services.groups.write(
         request.group_id, lambda shard, now_ms: shard.decide_join(joining, now_ms), failed
     )
+    return answer if context.version >= NULL_PROTOCOL_SINCE else together([answer], _with_some_protocol)
+
+
+def _with_some_protocol(answers: list[JoinGroupResponse]) -> JoinGroupResponse:
+    """Old versions have no null for the protocol of a group that has none."""
+    (answer,) = answers
+    if answer.protocol_name is None:
+        answer.protocol_name = ""
+    return answer
 
 
 def _joining(request: JoinGroupRequest, context: Context) -> Joining:
