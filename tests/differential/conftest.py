@@ -32,6 +32,7 @@ def judge() -> Iterator[Address]:
 def candidate(broker_kind: str) -> Iterator[Address]:
     with running_broker(broker_kind, properties=PROPERTIES) as bootstrap:
         host, _, port = bootstrap.rpartition(":")
+        until_producer_ids_are_there((host, int(port)))
         if broker_kind == "moldau":
             keep_minimum_in_sync_for_the_cluster((host, int(port)))
         yield host, int(port)
