@@ -2,39 +2,85 @@
 
 from __future__ import annotations
 
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
-from hypothesis import settings
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 from msgspec.structs import replace
 
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.transactions.markers import MarkersDue
+from moldau.transactions.producers import Initialising
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import NEXT, PREPARED, State
 from moldau.transactions.timers import TIMEOUT
-from moldau.transactions.transaction import Producer, Transaction
+from moldau.transactions.transaction import Producer, ProducerReply, Transaction
 from tests.transactions.worlds import FIRST, ID, SECOND, World, ending, initialising, transaction
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
 MOVES = {(before, after) for (before, _), after in NEXT.items()} | {(State.ONGOING, State.PREPARE_ABORT)}
-VERSIONS = st.sampled_from([FIRST, SECOND])
 
 
-class Histories(RuleBasedStateMachine):
-    producers = Bundle("producers")
+class Step(NamedTuple):
+    """One thing that happens, and the choices that it leaves open."""
 
-    @initialize(epoch=st.sampled_from([0, 5, 32763, 32766]))
-    def begin(self, epoch: int) -> None:
+    kind: str
+    which: int
+    """Who does it: 0 is the producer that got its epoch last."""
+    is_commit: bool
+    version: int
+    number: int
+    is_lost: bool
+    """The coordinator crashes after the decision and before it is in the log."""
+
+
+KINDS = ["add"] * 4 + ["end"] * 4 + ["mark"] * 4 + ["init", "init_again", "wait", "crash"]
+WHICH = [0, 0, 0, 0, 1, 1, 2, 5]
+EPOCHS = [0, 5, 32764, 32765, 32766]
+STEPS = st.builds(
+    Step,
+    kind=st.sampled_from(KINDS),
+    which=st.sampled_from(WHICH),
+    is_commit=st.booleans(),
+    version=st.sampled_from([FIRST, SECOND]),
+    number=st.integers(0, 7),
+    is_lost=st.integers(0, 11).map(lambda number: number == 11),
+)
+
+
+class History:
+    def __init__(self, epoch: int) -> None:
         self.world = World()
         self.world.run(Decision((TransactionChanged(transaction(epoch=epoch)),), None))
-        self.outcomes: dict[int, bool] = {}  # the number of a transaction -> whether it was committed
-        self.number = 0
-        self.written: dict[tuple[int, TopicPartition], bool] = {}
+        self.producers = [Producer(7, epoch)]
         self.known_ids = {7}
+        self.number = 0  # of the transaction that is open, or was the last
+        self.outcomes: dict[int, bool] = {}  # whether a transaction was committed
+        self.written: dict[tuple[int, TopicPartition], bool] = {}
+
+    def take(self, step: Step) -> None:
+        producer = self.producers[-1 - step.which % len(self.producers)]
+        match step.kind:
+            case "init":
+                self.init(initialising(), None, is_lost=step.is_lost)
+            case "init_again":
+                request = initialising(producer_id=producer.producer_id, epoch=producer.epoch)
+                self.init(request, producer, is_lost=step.is_lost)
+            case "add":
+                self.add(producer, step)
+            case "end":
+                self.end(producer, step)
+            case "mark":
+                self.write_markers(step)
+            case "wait":
+                self.pass_time([1, 30_000, 70_000][step.number % 3])
+            case "crash":
+                self.crash()
+        self.check_recovery()
 
     def decide(self, decision: Decision[Any], asker: Producer | None = None, *, is_lost: bool = False) -> Any:
         """Check a decision against the rules and let it happen, unless the coordinator crashes before it is written."""
@@ -78,62 +124,46 @@ class Histories(RuleBasedStateMachine):
     def spare_id(self) -> Any:
         return self.world.spare_id() if self.world.shard.needs_producer_id(ID) else None
 
-    @rule(target=producers, is_lost=st.booleans())
-    def init(self, is_lost: bool) -> Any:
-        decision = self.world.shard.decide_init_producer_id(
-            initialising(), spare_id=self.spare_id(), now_ms=self.world.now_ms
-        )
-        return self.producer(self.decide(decision, is_lost=is_lost))
-
-    @rule(target=producers, producer=producers)
-    def init_again(self, producer: Producer) -> Any:
-        request = initialising(producer_id=producer.producer_id, epoch=producer.epoch)
+    def init(self, request: Initialising, asker: Producer | None, *, is_lost: bool) -> None:
         decision = self.world.shard.decide_init_producer_id(request, spare_id=self.spare_id(), now_ms=self.world.now_ms)
-        return self.producer(self.decide(decision, producer))
+        self.remember(self.decide(decision, asker, is_lost=is_lost))
 
-    def producer(self, reply: Any) -> Any:
-        if reply is None or reply.error is not ErrorCode.NONE:
-            return multiple()
-        assert (reply.producer_id, reply.epoch) == self.world[ID].successor
-        return Producer(reply.producer_id, reply.epoch)
+    def remember(self, reply: ProducerReply | None) -> None:
+        if reply is not None and reply.error is ErrorCode.NONE:
+            assert (reply.producer_id, reply.epoch) == self.world[ID].successor
+            self.producers.append(Producer(reply.producer_id, reply.epoch))
 
-    @rule(
-        producer=producers,
-        partitions=st.frozensets(st.sampled_from(PARTITIONS)),
-        version=st.sampled_from([0, 2]),
-        is_lost=st.booleans(),
-    )
-    def add(self, producer: Producer, partitions: frozenset[TopicPartition], version: int, is_lost: bool) -> None:
+    def add(self, producer: Producer, step: Step) -> None:
+        partitions = frozenset(each for each in PARTITIONS if step.number >> each.partition & 1)
         decision = self.world.shard.decide_add_partitions(
-            ID, producer, partitions, client_version=version, now_ms=self.world.now_ms
+            ID, producer, partitions, client_version=0 if step.version == FIRST else 2, now_ms=self.world.now_ms
         )
-        self.decide(decision, producer, is_lost=is_lost)
+        self.decide(decision, producer, is_lost=step.is_lost)
 
-    @rule(target=producers, producer=producers, is_commit=st.booleans(), version=VERSIONS, is_lost=st.booleans())
-    def end(self, producer: Producer, is_commit: bool, version: int, is_lost: bool) -> Any:
-        request = ending(is_commit=is_commit, version=version, producer_id=producer.producer_id, epoch=producer.epoch)
+    def end(self, producer: Producer, step: Step) -> None:
+        request = ending(
+            is_commit=step.is_commit, version=step.version, producer_id=producer.producer_id, epoch=producer.epoch
+        )
         decision = self.world.shard.decide_end_txn(request, spare_id=self.spare_id(), now_ms=self.world.now_ms)
-        reply = self.decide(decision, producer, is_lost=is_lost)
-        if reply is None or reply.error is not ErrorCode.NONE:
-            return multiple()
-        assert self.outcomes.get(self.number, is_commit) is is_commit, "a producer is told the outcome that it is"
-        return self.producer(reply) if version == SECOND else multiple()
+        reply = self.decide(decision, producer, is_lost=step.is_lost)
+        if reply is not None and reply.error is ErrorCode.NONE:
+            assert self.outcomes.get(self.number, step.is_commit) is step.is_commit, "a producer is told the outcome"
+            if step.version == SECOND:
+                self.remember(reply)
 
-    @rule(how_many=st.integers(0, 3), is_lost=st.booleans())
-    def write_markers(self, how_many: int, is_lost: bool) -> None:
+    def write_markers(self, step: Step) -> None:
         """Some partitions get their marker; only when all have it is the transaction complete."""
         for due in list(self.world.shard.markers_due()):
-            for partition in sorted(due.partitions)[:how_many]:
+            for partition in sorted(due.partitions)[: step.number]:
                 self.write_marker(due, partition)
-            if how_many >= len(due.partitions):
+            if step.number >= len(due.partitions):
                 decision = self.world.shard.decide_markers_written(due, self.world.now_ms)
-                self.decide(decision, due.producer, is_lost=is_lost)
+                self.decide(decision, due.producer, is_lost=step.is_lost)
 
     def write_marker(self, due: MarkersDue, partition: TopicPartition) -> None:
         assert self.outcomes[self.number] is due.is_commit, "a marker follows an outcome that is in the log"
         assert self.written.setdefault((self.number, partition), due.is_commit) is due.is_commit
 
-    @rule(elapsed_ms=st.sampled_from([1, 30_000, 70_000]))
     def pass_time(self, elapsed_ms: int) -> None:
         world = self.world
         world.now_ms += elapsed_ms
@@ -143,19 +173,41 @@ class Histories(RuleBasedStateMachine):
             world.shard.spare_id = self.spare_id()
             self.decide(world.shard.decide_timer(key, world.now_ms))
 
-    @rule()
     def crash(self) -> None:
         self.world = self.world.restarted()
 
-    @invariant()
-    def the_log_tells_the_state(self) -> None:
+    def check_recovery(self) -> None:
         live = {key: replace(value, last_epoch=-1) for key, value in self.world.shard.transactions.items()}
         again = self.world.restarted()
         assert again.shard.transactions == live
         assert list(again.shard.markers_due()) == list(self.world.shard.markers_due())
-        timeouts = {key: at_ms for key, at_ms in self.world.timers.items() if key[0] == TIMEOUT}
-        assert timeouts == {key: at_ms for key, at_ms in again.timers.items() if key[0] == TIMEOUT}
+        assert timeouts(again) == timeouts(self.world)
 
 
-TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+def timeouts(world: World) -> dict[Any, int]:
+    return {key: at_ms for key, at_ms in world.timers.items() if key[0] == TIMEOUT}
+
+
+@given(epoch=st.sampled_from(EPOCHS), steps=st.lists(STEPS, max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_any_history_keeps_the_promises(epoch: int, steps: list[Step]) -> None:
+    history = History(epoch)
+    for step in steps:
+        history.take(step)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_long_histories_from_a_seed(seed: int) -> None:
+    """Chance without memory gets further than a search for the smallest example."""
+    random = Random(seed)
+    history = History(random.choice(EPOCHS))
+    for _ in range(150):
+        step = Step(
+            kind=random.choice(KINDS),
+            which=random.choice(WHICH),
+            is_commit=random.random() < 0.5,
+            version=random.choice([FIRST, SECOND]),
+            number=random.randrange(8),
+            is_lost=random.randrange(12) == 0,
+        )
+        history.take(step)

@@ -40,7 +40,7 @@ def test_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_can_abort
     assert world[ID].state is State.PREPARE_ABORT
     assert world.timers == {}
     (due,) = world.mark_all()
-    assert (due.is_commit, due.producer, due.partitions) == (False, Producer(us.producer_id, 1), {P0})
+    assert (due.is_commit, due.producer, due.partitions) == (False, Producer(us.producer_id, 1), frozenset({P0}))
     assert world.end(us).error is ErrorCode.INVALID_TXN_STATE
     assert world.end(us, is_commit=False) == ProducerReply(ErrorCode.NONE, us.producer_id, 1)
 
