@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -43,6 +43,11 @@ def initialising(**values: Any) -> Initialising:
 
 def ending(*, is_commit: bool = True, version: int = SECOND, producer_id: int = 7, epoch: int = 3) -> Ending:
     return Ending(transactional_id=ID, producer_id=producer_id, epoch=epoch, is_commit=is_commit, api_version=version)
+
+
+class Stored(NamedTuple):
+    key: memoryview
+    value: memoryview | None
 
 
 class World:
@@ -102,7 +107,7 @@ class World:
         world.now_ms = self.now_ms
         world._next_id = self._next_id
         for key, value in self.entries:
-            fact = world.shard.decode(memoryview(key), None if value is None else memoryview(value))
+            fact = world.shard.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
             assert fact is not None
             world.shard.apply(fact)
         world.entries = list(self.entries)

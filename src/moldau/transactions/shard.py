@@ -7,6 +7,7 @@ log holds.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Set
+from typing import Protocol
 
 from moldau.core.decision import Decision, Parked, Timer
 from moldau.core.errors import ErrorCode
@@ -29,6 +30,16 @@ from moldau.transactions.transaction import FIRST_PROTOCOL, Producer, ProducerRe
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
+class Stored(Protocol):
+    """A record of the log as it is read back."""
+
+    @property
+    def key(self) -> memoryview: ...
+
+    @property
+    def value(self) -> memoryview | None: ...
+
+
 class TransactionShard:
     """A state machine that a runtime drives.
 
@@ -47,8 +58,8 @@ class TransactionShard:
     def encode(self, fact: Fact) -> tuple[bytes, bytes | None]:
         return encode_fact(fact, self.limits.transaction_version)
 
-    def decode(self, key: memoryview, value: memoryview | None) -> Fact | None:
-        return decode_fact(key, value)
+    def decode(self, stored: Stored) -> Fact | None:
+        return decode_fact(stored.key, stored.value)
 
     def apply(self, fact: Fact) -> None:
         match fact:
