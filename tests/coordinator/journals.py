@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from moldau.coordinator.journal import Chunk, Entry
+from moldau.coordinator.journal import Chunk, Entry, Producer, Stored
 from moldau.core.errors import ApiError
-from moldau.wire.records import Record
 
 
 class MemoryJournal:
     def __init__(self, *, commits_at_once: bool = True, entry_bytes_max: int = 1_000_000) -> None:
         self.appends: list[list[Entry]] = []
+        self.producers: list[Producer | None] = []
         self.entry_bytes_max = entry_bytes_max
         self.is_ours = True
         self.fails_with: ApiError | None = None
@@ -23,16 +23,18 @@ class MemoryJournal:
     def end_offset(self) -> int:
         return sum(len(append) for append in self.appends)
 
-    def append(self, entries: Sequence[Entry], now_ms: int) -> None:
+    def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
         if self.fails_with is not None:
             raise self.fails_with
         self.appends.append(list(entries))
+        self.producers.append(producer)
         if self._commits_at_once:
             self.committed_offset = self.end_offset
 
     def read(self, offset: int, bytes_max: int) -> Chunk:
         entries = [entry for append in self.appends for entry in append]
-        return Chunk([Record(index, 0, *entry) for index, entry in enumerate(entries) if index >= offset], len(entries))
+        stored = [Stored(memoryview(key), None if value is None else memoryview(value)) for key, value in entries]
+        return Chunk(stored[offset:], len(entries))
 
     def commit(self) -> None:
         self.committed_offset = self.end_offset

@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from moldau.coordinator.journal import Stored
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic import Leaving
 from moldau.groups.group import State
@@ -155,7 +156,7 @@ class Histories(RuleBasedStateMachine):
 def recovered(logged: list[tuple[bytes, bytes | None]]) -> GroupShard:
     shard = GroupShard(LIMITS)
     for key, value in logged:
-        fact = shard.decode(memoryview(key), None if value is None else memoryview(value))
+        fact = shard.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
         assert fact is not None
         shard.apply(fact)
     return shard

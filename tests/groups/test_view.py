@@ -4,7 +4,7 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.groups.group import Group, State
-from moldau.groups.records import CommittedOffset
+from moldau.groups.records import CommittedOffset, OffsetCommitted, OffsetPending
 from moldau.groups.view import described, fetched, listed
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
@@ -68,8 +68,9 @@ def test_a_group_that_is_not_there_is_dead_or_an_error() -> None:
 
 
 def test_offsets_that_were_never_committed_are_minus_one() -> None:
-    offsets = {"orders": {1: CommittedOffset(41, 3, "note")}}
-    assert fetched(offsets, "orders", [1, 2]) == OffsetFetchResponseTopics(
+    world = World()
+    world.shard.apply(OffsetCommitted(GROUP, "orders", 1, CommittedOffset(41, 3, "note")))
+    assert fetched(world.shard, GROUP, "orders", [1, 2], require_stable=True) == OffsetFetchResponseTopics(
         name="orders",
         partitions=[
             OffsetFetchResponsePartitions(
@@ -78,3 +79,13 @@ def test_offsets_that_were_never_committed_are_minus_one() -> None:
             OffsetFetchResponsePartitions(partition_index=2, committed_offset=-1),
         ],
     )
+
+
+def test_what_an_open_transaction_may_change_is_unstable_for_who_asks() -> None:
+    world = World()
+    world.shard.apply(OffsetCommitted(GROUP, "orders", 1, CommittedOffset(41)))
+    world.shard.apply(OffsetPending(7, GROUP, "orders", 1, CommittedOffset(50)))
+    (stable_only,) = fetched(world.shard, GROUP, "orders", [1], require_stable=True).partitions
+    assert (stable_only.committed_offset, stable_only.error_code) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    (any_,) = fetched(world.shard, GROUP, "orders", [1]).partitions
+    assert (any_.committed_offset, any_.error_code) == (41, ErrorCode.NONE)

@@ -8,16 +8,48 @@ from typing import NamedTuple, Protocol, TypeAlias
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from moldau.log.markers import read_marker
+from moldau.log.producer_state import Marker
 from moldau.replication.partition import Partition
-from moldau.wire.batch import Record, batches, build_batch, records
+from moldau.wire.batch import (
+    CONTROL,
+    NO_PRODUCER_ID,
+    TRANSACTIONAL,
+    BatchHeader,
+    Record,
+    batches,
+    build_batch,
+    records,
+)
 
 Entry: TypeAlias = tuple[bytes, bytes | None]
+
+
+class Producer(NamedTuple):
+    """In whose transaction something is written."""
+
+    producer_id: int
+    epoch: int
+    ends: bool = False
+    """The entry is the marker that ends the transaction."""
+    transaction_version: int = 0
+
+
+class Stored(NamedTuple):
+    """A record of the journal as it is read back."""
+
+    key: memoryview
+    value: memoryview | None
+    producer_id: int = NO_PRODUCER_ID
+    """Of the transaction that the record belongs to."""
+    marker: Marker | None = None
+    """Set, and key and value mean nothing, where that transaction ends."""
 
 
 class Chunk(NamedTuple):
     """Some of a journal's records, and where the next ones begin."""
 
-    records: Sequence[Record]
+    records: Sequence[Stored]
     next_offset: int
 
 
@@ -40,7 +72,7 @@ class Journal(Protocol):
         """False when another broker leads, or the partition is gone."""
         ...
 
-    def append(self, entries: Sequence[Entry], now_ms: int) -> None:
+    def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
         """Write them as one batch. Raises ApiError, and then nothing was written."""
         ...
 
@@ -83,28 +115,32 @@ class PartitionJournal:
     def is_ours(self) -> bool:
         return self._partition.is_leader and self._partition.leader_epoch == self._leader_epoch
 
-    def append(self, entries: Sequence[Entry], now_ms: int) -> None:
+    def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
         if not self.is_ours:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        batch = build_batch([Record(index, now_ms, key, value) for index, (key, value) in enumerate(entries)])
-        self._partition.append_own(memoryview(batch), now_ms=now_ms)
+        kept = [Record(index, now_ms, key, value) for index, (key, value) in enumerate(entries)]
+        if producer is None:
+            self._partition.append_own(memoryview(build_batch(kept)), now_ms=now_ms)
+            return
+        batch = build_batch(
+            kept,
+            producer_id=producer.producer_id,
+            producer_epoch=producer.epoch,
+            attributes=TRANSACTIONAL | (CONTROL if producer.ends else 0),
+        )
+        self._partition.append_own(
+            memoryview(batch), now_ms=now_ms, verified=True, transaction_version=producer.transaction_version
+        )
 
     def read(self, offset: int, bytes_max: int) -> Chunk:
         partition = self._partition
         found = partition.read(Offset(offset), bytes_max=bytes_max, end=partition.high_watermark, one_batch=True)
         view = memoryview(found.read() if len(found) else b"")
-        kept: list[Record] = []
+        kept: list[Stored] = []
         next_offset = offset
         for at, header in batches(view, partial_tail=True):
             next_offset = header.next_offset
-            if header.is_control:
-                continue
-            batch = view[at : at + header.length_bytes]
-            kept += [
-                record
-                for record in records(batch, decompressed_bytes_max=DECOMPRESSED_BATCH_BYTES_MAX)
-                if record.offset >= offset
-            ]
+            kept += _stored(view[at : at + header.length_bytes], header, offset)
         if next_offset == offset:
             next_offset = partition.high_watermark  # compaction took the last records of a segment
         return Chunk(kept, next_offset)
@@ -125,3 +161,15 @@ class PartitionJournal:
     def _changed(self) -> None:
         if self._on_change is not None:
             self._on_change()
+
+
+def _stored(batch: memoryview, header: BatchHeader, from_offset: int) -> list[Stored]:
+    if header.is_control:
+        marker = read_marker(batch)
+        return [] if marker is None else [Stored(memoryview(b""), None, header.producer_id, marker)]
+    producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+    return [
+        Stored(memoryview(record.key), None if record.value is None else memoryview(record.value), producer_id)
+        for record in records(batch, decompressed_bytes_max=DECOMPRESSED_BATCH_BYTES_MAX)
+        if record.offset >= from_offset and record.key is not None
+    ]

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from moldau.coordinator.journal import Entry, Journal
+from moldau.coordinator.journal import Entry, Journal, Producer
 from moldau.coordinator.timers import Timers
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked, Timer
@@ -92,19 +92,40 @@ class Runtime(Generic[M]):
         journal.watch(self._changed)
 
     def write(
-        self, decide: Callable[[M, int], Decision[R | Parked]], failed: Callable[[ErrorCode], R]
+        self,
+        decide: Callable[[M, int], Decision[R | Parked]],
+        failed: Callable[[ErrorCode], R],
+        *,
+        producer: Producer | None = None,
     ) -> R | Future[R]:
-        """The reply of a decision: now if nothing has to be waited for, otherwise when it is committed or released."""
+        """The reply of a decision: now if nothing has to be waited for, otherwise when it is committed or released.
+
+        With a producer the facts are part of its transaction, or end it.
+        """
         now_ms = self._clock.now_ms()
         decision = decide(self.machine, now_ms)
         if decision.records:
-            entries = [entry for fact in decision.records if (entry := self.machine.encode(fact)) is not None]
-            if entries and not self._enqueue(entries):
-                return failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+            error = self._record(decision.records, now_ms, producer)
+            if error is not None:
+                return failed(error)
             for fact in decision.records:
                 self.machine.apply(fact)
         self._set_timers(decision.timers, now_ms)
         return self._answer(decision, failed)
+
+    def _record(self, facts: Sequence[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
+        entries = [entry for fact in facts if (entry := self.machine.encode(fact)) is not None]
+        if not entries:
+            return None
+        size_bytes = sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
+        if size_bytes + BATCH_OVERHEAD_BYTES > self._journal.entry_bytes_max:
+            # The entries of one decision are written together or not at all.
+            log.error("a decision of %d bytes is too large for a batch", size_bytes)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        if producer is not None:
+            return self._append_for(producer, entries, now_ms)
+        self._enqueue(entries, size_bytes)
+        return None
 
     def stop(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
         """Write what is decided, and send everybody who still waits to the next coordinator."""
@@ -112,21 +133,30 @@ class Runtime(Generic[M]):
             self._append()
         self._end(error)
 
-    def _enqueue(self, entries: Sequence[Entry]) -> bool:
-        """False if the entries of one decision are more than one batch can hold: they are written together or not."""
-        size_bytes = sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
-        limit = self._journal.entry_bytes_max
-        if size_bytes + BATCH_OVERHEAD_BYTES > limit:
-            log.error("a decision of %d bytes is too large for a batch of at most %d", size_bytes, limit)
-            return False
-        if self._open is not None and self._open.size_bytes + size_bytes > min(limit, APPEND_BYTES_MAX):
+    def _enqueue(self, entries: Sequence[Entry], size_bytes: int) -> None:
+        limit = min(self._journal.entry_bytes_max, APPEND_BYTES_MAX)
+        if self._open is not None and self._open.size_bytes + size_bytes > limit:
             self._append()
         if self._open is None:
             self._open = Append()
             self._loop.call_soon(self._append)
         self._open.entries += entries
         self._open.size_bytes += size_bytes
-        return True
+
+    def _append_for(self, producer: Producer, entries: Sequence[Entry], now_ms: int) -> ErrorCode | None:
+        """A batch of its own, at once: the log may refuse it for what it knows of the producer."""
+        self._append()
+        if self.is_stopped:
+            return ErrorCode.NOT_COORDINATOR
+        append = Append()
+        try:
+            self._journal.append(entries, now_ms, producer)
+        except ApiError as wrong:
+            return _HEARD_AS.get(wrong.code, wrong.code)
+        append.end_offset = self._journal.end_offset
+        self._uncommitted.append(append)
+        self._release()
+        return None
 
     def _append(self) -> None:
         append, self._open = self._open, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -12,8 +12,17 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
 from moldau.groups.group import Group, State
 from moldau.groups.limits import GroupLimits
+from moldau.groups.pending import PendingOffsets
 from moldau.groups.rebalance import session_key
-from moldau.groups.records import NO_EXPIRY, CommittedOffset, Fact, GroupDeleted, OffsetCommitted, OffsetDeleted
+from moldau.groups.records import (
+    NO_EXPIRY,
+    CommittedOffset,
+    Fact,
+    GroupDeleted,
+    OffsetCommitted,
+    OffsetDeleted,
+    OffsetPending,
+)
 
 DEFAULT_RETENTION = -1
 
@@ -55,32 +64,62 @@ def decide_commit(
     expire_ms = NO_EXPIRY
     if committing.retention_ms != DEFAULT_RETENTION:
         expire_ms = now_ms + committing.retention_ms
-    facts: list[OffsetCommitted] = []
-    replies: list[ErrorCode] = []
+    kept, replies = _keep(committing, limits=limits, now_ms=now_ms, expire_ms=expire_ms)
+    facts = [OffsetCommitted(committing.group_id, *each) for each in kept]
+    return Decision(facts, replies, _sign_of_life(group, committing.member_id, now_ms))
+
+
+def decide_commit_in_transaction(
+    group: Group | None, committing: Committing, *, producer_id: int, limits: GroupLimits, now_ms: int
+) -> Decision[list[ErrorCode]]:
+    """The offsets count when the producer's transaction is committed."""
+    error = _check_transactional(group, committing)
+    if error is not ErrorCode.NONE:
+        return Decision.reply_only([error] * len(committing.partitions))
+    kept, replies = _keep(committing, limits=limits, now_ms=now_ms, expire_ms=NO_EXPIRY)
+    return Decision([OffsetPending(producer_id, committing.group_id, *each) for each in kept], replies)
+
+
+def _keep(
+    committing: Committing, *, limits: GroupLimits, now_ms: int, expire_ms: int
+) -> tuple[list[tuple[str, int, CommittedOffset]], list[ErrorCode]]:
+    kept = []
+    replies = []
     for topic, partition, offset, leader_epoch, metadata, topic_id in committing.partitions:
         if metadata and len(metadata) > limits.offset_metadata_chars_max:
             replies.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
             continue
-        committed = CommittedOffset(offset, leader_epoch, metadata or "", now_ms, expire_ms, topic_id)
-        facts.append(OffsetCommitted(committing.group_id, topic, partition, committed))
+        kept.append(
+            (topic, partition, CommittedOffset(offset, leader_epoch, metadata or "", now_ms, expire_ms, topic_id))
+        )
         replies.append(ErrorCode.NONE)
-    return Decision(facts, replies, _sign_of_life(group, committing.member_id, now_ms))
+    return kept, replies
 
 
 def _check_commit(group: Group | None, committing: Committing) -> ErrorCode:
+    if group is not None and not group.is_empty and _is_nobody(committing):
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = _check_transactional(group, committing)
+    if error is ErrorCode.NONE and group is not None and group.state is State.COMPLETING:
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+    return error
+
+
+def _check_transactional(group: Group | None, committing: Committing) -> ErrorCode:
+    """A producer that names no member may commit for any group: its own id fences it."""
     generation = committing.generation
     if group is None:
         return ErrorCode.NONE if generation < 0 else committing.missing_group
-    if generation < 0 and group.is_empty:
+    if (generation < 0 and group.is_empty) or _is_nobody(committing):
         return ErrorCode.NONE
-    if generation < 0 and not committing.member_id and committing.instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.check_member(committing.member_id, committing.instance_id)
     if error is ErrorCode.NONE and generation != group.generation:
         error = ErrorCode.ILLEGAL_GENERATION
-    if error is ErrorCode.NONE and group.state is State.COMPLETING:
-        error = ErrorCode.REBALANCE_IN_PROGRESS
     return error
+
+
+def _is_nobody(committing: Committing) -> bool:
+    return committing.generation < 0 and not committing.member_id and committing.instance_id is None
 
 
 def _sign_of_life(group: Group | None, member_id: str, now_ms: int) -> tuple[Timer, ...]:
@@ -91,7 +130,7 @@ def _sign_of_life(group: Group | None, member_id: str, now_ms: int) -> tuple[Tim
 
 
 def decide_delete_offsets(
-    group: Group | None, offsets: GroupOffsets, partitions: Sequence[tuple[str, int]]
+    group: Group | None, known: Collection[tuple[str, int]], partitions: Sequence[tuple[str, int]]
 ) -> Decision[ErrorCode | list[ErrorCode]]:
     """One answer for each partition, or one for the whole group."""
     if group is None:
@@ -105,25 +144,23 @@ def decide_delete_offsets(
             replies.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)
             continue
         replies.append(ErrorCode.NONE)
-        if partition in offsets.get(topic, {}):
+        if (topic, partition) in known:
             facts.append(OffsetDeleted(group.group_id, topic, partition))
     return Decision(facts, replies)
 
 
-def decide_delete_group(group: Group | None, offsets: GroupOffsets) -> Decision[ErrorCode]:
+def decide_delete_group(group: Group | None, known: Collection[tuple[str, int]]) -> Decision[ErrorCode]:
     if group is None:
         return Decision.reply_only(ErrorCode.GROUP_ID_NOT_FOUND)
     if not group.is_empty:
         return Decision.reply_only(ErrorCode.NON_EMPTY_GROUP)
-    facts: list[Fact] = [OffsetDeleted(group.group_id, topic, partition) for topic, partition in _partitions(offsets)]
+    facts: list[Fact] = [OffsetDeleted(group.group_id, topic, partition) for topic, partition in known]
     return Decision([*facts, GroupDeleted(group.group_id)], ErrorCode.NONE)
 
 
-def _partitions(offsets: GroupOffsets) -> Iterable[tuple[str, int]]:
-    return [(topic, partition) for topic, committed in offsets.items() for partition in committed]
-
-
-def expired(group: Group, offsets: GroupOffsets, *, limits: GroupLimits, now_ms: int) -> list[Fact]:
+def expired(
+    group: Group, offsets: GroupOffsets, pending: PendingOffsets, *, limits: GroupLimits, now_ms: int
+) -> list[Fact]:
     """What of a group has been kept long enough; the group itself too, when nothing of it is left.
 
     Nothing of a subscribed topic expires. An empty group's time runs since it became empty, that of a simple group and
@@ -131,11 +168,12 @@ def expired(group: Group, offsets: GroupOffsets, *, limits: GroupLimits, now_ms:
     """
     since_commit = group.protocol_type is None or group.state is State.STABLE
     facts: list[Fact] = []
-    is_kept = False
+    is_kept = any(pending.of_group(group.group_id))
     for topic, committed in offsets.items():
         for partition, offset in committed.items():
             start_ms = offset.commit_ms if since_commit or group.state_since_ms < 0 else group.state_since_ms
-            if _may_expire(group, topic) and _is_over(offset, start_ms, limits.offsets_retention_ms, now_ms):
+            is_over = _is_over(offset, start_ms, limits.offsets_retention_ms, now_ms)
+            if is_over and _may_expire(group, topic) and not pending.has(group.group_id, topic, partition):
                 facts.append(OffsetDeleted(group.group_id, topic, partition))
             else:
                 is_kept = True

@@ -21,6 +21,7 @@ from moldau.groups.schemas import (
     OffsetCommitValue,
 )
 from moldau.groups.subscriptions import subscribed_topics
+from moldau.log.markers import encode_marker
 from moldau.wire.codec import decode, encode
 
 NO_EXPIRY = -1
@@ -66,18 +67,36 @@ class OffsetCommitted(msgspec.Struct, frozen=True, gc=False):
     committed: CommittedOffset
 
 
+class OffsetPending(msgspec.Struct, frozen=True, gc=False):
+    """An offset that a producer committed in a transaction which is still open."""
+
+    producer_id: int
+    group_id: str
+    topic: str
+    partition: int
+    committed: CommittedOffset
+
+
+class TransactionEnded(msgspec.Struct, frozen=True):
+    producer_id: int
+    is_commit: bool
+    coordinator_epoch: int = 0
+
+
 class OffsetDeleted(msgspec.Struct, frozen=True, gc=False):
     group_id: str
     topic: str
     partition: int
 
 
-Fact: TypeAlias = GroupCreated | GroupChanged | GroupDeleted | OffsetCommitted | OffsetDeleted
+Fact: TypeAlias = (
+    GroupCreated | GroupChanged | GroupDeleted | OffsetCommitted | OffsetPending | OffsetDeleted | TransactionEnded
+)
 
 
 def encode_fact(fact: Fact) -> tuple[bytes, bytes | None] | None:
     """Key and value of a log record; None for a fact that is not logged."""
-    if isinstance(fact, OffsetCommitted):
+    if isinstance(fact, OffsetCommitted | OffsetPending):
         return _offset_key(fact.group_id, fact.topic, fact.partition), _offset_value(fact.committed)
     if isinstance(fact, GroupChanged):
         return (_group_key(fact.group.group_id), _group_value(fact.group)) if fact.is_logged else None
@@ -86,6 +105,8 @@ def encode_fact(fact: Fact) -> tuple[bytes, bytes | None] | None:
         return _group_key(fact.group_id), _SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
     if isinstance(fact, OffsetDeleted):
         return _offset_key(fact.group_id, fact.topic, fact.partition), None
+    if isinstance(fact, TransactionEnded):
+        return encode_marker(is_commit=fact.is_commit, coordinator_epoch=fact.coordinator_epoch)
     return _group_key(fact.group_id), None
 
 
@@ -100,6 +121,14 @@ def decode_fact(key: memoryview, value: memoryview | None) -> Fact | None:
     if kind == GroupMetadataKey.API_KEY:
         group, _ = decode(GroupMetadataKey, 0, key, 2)
         return GroupDeleted(group.group) if value is None else GroupChanged(_read_group(group.group, value), True)
+    return None
+
+
+def decode_pending(key: memoryview, value: memoryview | None, producer_id: int) -> Fact | None:
+    """The fact that a record of a transaction states: only offsets are committed in transactions."""
+    fact = decode_fact(key, value)
+    if isinstance(fact, OffsetCommitted):
+        return OffsetPending(producer_id, fact.group_id, fact.topic, fact.partition, fact.committed)
     return None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
+from moldau.coordinator.journal import Stored
 from moldau.core.decision import Decision, Timer
 from moldau.core.errors import ErrorCode
 from moldau.groups import classic, joining, offsets
@@ -18,6 +19,7 @@ from moldau.groups.joining import JoinReply
 from moldau.groups.limits import GroupLimits
 from moldau.groups.members import Joining
 from moldau.groups.offsets import Committing, GroupOffsets
+from moldau.groups.pending import PendingOffsets
 from moldau.groups.rebalance import JOIN, SESSION, SYNC, session_key
 from moldau.groups.records import (
     CommittedOffset,
@@ -27,9 +29,13 @@ from moldau.groups.records import (
     GroupDeleted,
     OffsetCommitted,
     OffsetDeleted,
+    OffsetPending,
+    TransactionEnded,
     decode_fact,
+    decode_pending,
     encode_fact,
 )
+from moldau.wire.batch import NO_PRODUCER_ID
 
 EXPIRY = ("expiry", "", "")
 
@@ -37,29 +43,43 @@ EXPIRY = ("expiry", "", "")
 class GroupShard:
     """A state machine that a runtime drives."""
 
-    __slots__ = ("groups", "limits", "offsets")
+    __slots__ = ("groups", "limits", "offsets", "pending")
 
     def __init__(self, limits: GroupLimits) -> None:
         self.limits = limits
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self.pending = PendingOffsets()
 
     def encode(self, fact: Fact) -> tuple[bytes, bytes | None] | None:
         return encode_fact(fact)
 
-    def decode(self, key: memoryview, value: memoryview | None) -> Fact | None:
-        return decode_fact(key, value)
+    def decode(self, stored: Stored) -> Fact | None:
+        """What a record of the log states; ProtocolViolation if it is damaged."""
+        if stored.marker is not None:
+            return TransactionEnded(stored.producer_id, stored.marker.is_commit, stored.marker.coordinator_epoch)
+        if stored.producer_id != NO_PRODUCER_ID:
+            return decode_pending(stored.key, stored.value, stored.producer_id)
+        return decode_fact(stored.key, stored.value)
 
     def apply(self, fact: Fact) -> None:
         match fact:
             case OffsetCommitted():
                 self._commit(fact)
+                if self.pending:
+                    self.pending.overtaken(fact)
             case GroupChanged():
                 self.groups[fact.group.group_id] = fact.group
             case GroupCreated():
                 self.groups.setdefault(fact.group_id, Group(fact.group_id, state_since_ms=fact.at_ms))
             case OffsetDeleted():
                 self._forget(fact)
+            case OffsetPending():
+                self.groups.setdefault(fact.group_id, Group(fact.group_id))
+                self.pending.add(fact)
+            case TransactionEnded():
+                for counted in self.pending.end(fact.producer_id, is_commit=fact.is_commit):
+                    self._commit(counted)
             case GroupDeleted():
                 self.groups.pop(fact.group_id, None)
 
@@ -73,6 +93,7 @@ class GroupShard:
         topics = self.offsets.get(fact.group_id, {})
         partitions = topics.get(fact.topic, {})
         partitions.pop(fact.partition, None)
+        self.pending.forget((fact.group_id, fact.topic, fact.partition))
         if not partitions:
             topics.pop(fact.topic, None)
         if not topics:
@@ -122,18 +143,38 @@ class GroupShard:
     def decide_commit(self, request: Committing, now_ms: int) -> Decision[list[ErrorCode]]:
         return offsets.decide_commit(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
 
+    def decide_commit_in_transaction(
+        self, request: Committing, producer_id: int, now_ms: int
+    ) -> Decision[list[ErrorCode]]:
+        group = self.groups.get(request.group_id)
+        return offsets.decide_commit_in_transaction(
+            group, request, producer_id=producer_id, limits=self.limits, now_ms=now_ms
+        )
+
+    def decide_end_transaction(
+        self, producer_id: int, *, is_commit: bool, coordinator_epoch: int
+    ) -> Decision[ErrorCode]:
+        """A marker is always written: the log's own knowledge of the transaction must end too."""
+        return Decision((TransactionEnded(producer_id, is_commit, coordinator_epoch),), ErrorCode.NONE)
+
     def decide_delete_offsets(
         self, group_id: str, partitions: Sequence[tuple[str, int]]
     ) -> Decision[ErrorCode | list[ErrorCode]]:
-        return offsets.decide_delete_offsets(self.groups.get(group_id), self.offsets_of(group_id), partitions)
+        known = self._places(group_id)
+        return offsets.decide_delete_offsets(self.groups.get(group_id), known, partitions)
 
     def decide_delete_group(self, group_id: str) -> Decision[ErrorCode]:
-        return offsets.decide_delete_group(self.groups.get(group_id), self.offsets_of(group_id))
+        return offsets.decide_delete_group(self.groups.get(group_id), self._places(group_id))
+
+    def _places(self, group_id: str) -> dict[tuple[str, int], None]:
+        """Topics and partitions that the group has an offset for, or will have when a transaction is committed."""
+        committed = [(topic, index) for topic, kept in self.offsets_of(group_id).items() for index in kept]
+        return dict.fromkeys([*committed, *self.pending.of_group(group_id)])
 
     def decide_expiry(self, now_ms: int) -> Decision[None]:
         facts: list[Any] = []
         for group_id, group in self.groups.items():
-            facts += offsets.expired(group, self.offsets_of(group_id), limits=self.limits, now_ms=now_ms)
+            facts += offsets.expired(group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms)
         return Decision(facts, None, (Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms),))
 
     def decide_topics_deleted(self, topics: Collection[str]) -> Decision[None]:

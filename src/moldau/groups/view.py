@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from moldau.core.errors import ErrorCode
 from moldau.groups.group import Group, State
-from moldau.groups.offsets import GroupOffsets
+from moldau.groups.shard import GroupShard
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.list_groups import ListedGroup
 from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
@@ -60,13 +60,24 @@ def described(group: Group | None, group_id: str, *, missing_is_error: bool) -> 
     )
 
 
-def fetched(offsets: GroupOffsets, topic: str, partitions: Iterable[int]) -> OffsetFetchResponseTopics:
-    """What is committed for these partitions of a topic; -1 where nothing is."""
-    committed = offsets.get(topic, {})
+def fetched(
+    shard: GroupShard, group_id: str, topic: str, partitions: Iterable[int], *, require_stable: bool = False
+) -> OffsetFetchResponseTopics:
+    """What a group committed for these partitions of a topic; -1 where nothing is.
+
+    Where an open transaction may change it, an error can be required instead.
+    """
+    committed = shard.offsets_of(group_id).get(topic, {})
     found = []
     for partition in partitions:
         value = committed.get(partition)
-        if value is None:
+        if require_stable and shard.pending.has(group_id, topic, partition):
+            one = OffsetFetchResponsePartitions(
+                partition_index=partition,
+                committed_offset=NO_OFFSET,
+                error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
+            )
+        elif value is None:
             one = OffsetFetchResponsePartitions(partition_index=partition, committed_offset=NO_OFFSET)
         else:
             one = OffsetFetchResponsePartitions(

@@ -83,10 +83,17 @@ class Partition:
                 watcher.grown(len(records))
         return appended
 
-    def append_own(self, records: memoryview, *, now_ms: int) -> Appended:
-        """Append a batch that a coordinator on this broker made."""
+    def append_own(
+        self, records: memoryview, *, now_ms: int, verified: bool = False, transaction_version: int = 0
+    ) -> Appended:
+        """Append a batch that a coordinator on this broker made; `verified` if it belongs to a transaction it knows."""
         appended = self.log.append_as_leader(
-            records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms, origin=Origin.COORDINATOR
+            records,
+            leader_epoch=self.leadership.leader_epoch,
+            now_ms=now_ms,
+            origin=Origin.COORDINATOR,
+            verified=verified,
+            transaction_version=transaction_version,
         )
         self.high_watermark = self.log.end_offset
         for watcher in tuple(self.watchers):

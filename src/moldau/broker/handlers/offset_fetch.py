@@ -1,13 +1,15 @@
 """OffsetFetch, v1 to v10: what groups have committed.
 
 v2 asks for all topics with null, v5 adds the leader epoch, v7 can ask for offsets that no open transaction will change,
-v8 asks for many groups, v9 names the member and v10 names topics by id. Until there are transactions every offset is
-stable.
+v8 asks for many groups, v9 names the member and v10 names topics by id.
 """
 
 from __future__ import annotations
 
 from asyncio import Future
+from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from moldau.broker.answers import together
 from moldau.broker.api import api
@@ -16,6 +18,7 @@ from moldau.broker.repetition import refuse_repetition
 from moldau.controller.image import ClusterImage
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID
 from moldau.groups.shard import GroupShard
 from moldau.groups.view import NO_OFFSET, fetched
 from moldau.wire.api import ApiKey
@@ -40,7 +43,10 @@ IDS_SINCE = 10
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Future[OffsetFetchResponse]:
     groups = request.groups if context.version >= MANY_GROUPS_SINCE else [_only_group(request)]
     refuse_repetition([group.group_id for group in groups])
-    return together([_fetch(group, context) for group in groups], lambda found: _response(found, context.version))
+    return together(
+        [_fetch(group, context, require_stable=request.require_stable) for group in groups],
+        lambda found: _response(found, context.version),
+    )
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -54,16 +60,17 @@ def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
 
 
 def _fetch(
-    group: OffsetFetchRequestGroup, context: Context
+    group: OffsetFetchRequestGroup, context: Context, *, require_stable: bool
 ) -> OffsetFetchResponseGroup | Future[OffsetFetchResponseGroup]:
     image = context.services.controller.image
     by_id = context.version >= IDS_SINCE
 
     def decide(shard: GroupShard, _: int) -> Decision[OffsetFetchResponseGroup]:
-        topics = _all_topics(shard, group, image, by_id=by_id)
-        if group.topics is not None:
-            topics = [_one_topic(shard, group.group_id, topic, image, by_id=by_id) for topic in group.topics]
-        return Decision.reply_only(OffsetFetchResponseGroup(group_id=group.group_id, topics=topics))
+        found = [
+            topic if isinstance(topic, OffsetFetchResponseTopics) else _found(shard, group, topic, require_stable)
+            for topic in _topics(shard, group, image, by_id=by_id)
+        ]
+        return Decision.reply_only(OffsetFetchResponseGroup(group_id=group.group_id, topics=found))
 
     def failed(error: ErrorCode) -> OffsetFetchResponseGroup:
         topics = [_refused(topic, error) for topic in group.topics or ()] if context.version < ERROR_SINCE else []
@@ -72,32 +79,33 @@ def _fetch(
     return context.services.groups.write(group.group_id, decide, failed)
 
 
-def _all_topics(
-    shard: GroupShard, group: OffsetFetchRequestGroup, image: ClusterImage, *, by_id: bool
-) -> list[OffsetFetchResponseTopics]:
-    offsets = shard.offsets_of(group.group_id)
-    found = [fetched(offsets, topic, partitions) for topic, partitions in offsets.items()]
-    if not by_id:
-        return found
-    for topic in found:
-        known = image.topics.get(topic.name)
-        if known is not None:
-            topic.topic_id = known.id
-    return [topic for topic in found if topic.name in image.topics]
-
-
-def _one_topic(
-    shard: GroupShard, group_id: str, topic: OffsetFetchRequestTopics, image: ClusterImage, *, by_id: bool
+def _found(
+    shard: GroupShard, group: OffsetFetchRequestGroup, topic: OffsetFetchRequestTopics, require_stable: bool
 ) -> OffsetFetchResponseTopics:
-    name = topic.name
-    if by_id:
-        known = image.topic_by_id(topic.topic_id)
-        if known is None:
-            return _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
-        name = known.name
-    found = fetched(shard.offsets_of(group_id), name, topic.partition_indexes)
+    found = fetched(shard, group.group_id, topic.name, topic.partition_indexes, require_stable=require_stable)
     found.topic_id = topic.topic_id
     return found
+
+
+def _topics(
+    shard: GroupShard, group: OffsetFetchRequestGroup, image: ClusterImage, *, by_id: bool
+) -> Iterator[OffsetFetchRequestTopics | OffsetFetchResponseTopics]:
+    """The topics to answer for, with name and id, or the answer itself for one that isn't there; by default all."""
+    if group.topics is None:
+        for name, committed in shard.offsets_of(group.group_id).items():
+            known = image.topics.get(name)
+            if known is not None or not by_id:
+                topic_id = ZERO_UUID if known is None else known.id
+                yield OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=list(committed))
+        return
+    for topic in group.topics:
+        known = image.topic_by_id(topic.topic_id) if by_id else None
+        if not by_id:
+            yield topic
+        elif known is None:
+            yield _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+        else:
+            yield replace(topic, name=known.name)
 
 
 def _refused(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:

@@ -1,0 +1,173 @@
+"""The partitions of an internal topic that this broker leads, each with a runtime, and their loading from the log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+from moldau.coordinator.journal import Entry, PartitionJournal, Stored
+from moldau.coordinator.runtime import Runtime
+from moldau.core.clock import Clock
+from moldau.core.decision import Decision
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.replication.partition import Partition
+
+LOAD_BYTES = 64 * 1024  # read and applied in one go, some milliseconds during which the loop does nothing else
+
+log = logging.getLogger(__name__)
+
+
+class Recoverable(Protocol):
+    """A machine whose state can be read back."""
+
+    def apply(self, fact: Any) -> None: ...
+
+    def encode(self, fact: Any) -> Entry | None: ...
+
+    def decode(self, stored: Stored) -> Any | None:
+        """The fact that a record states; None to pass over it, ProtocolViolation if it is damaged."""
+        ...
+
+    def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]: ...
+
+    def decide_started(self, now_ms: int) -> Decision[None]:
+        """What is to be done, timers above all, once the state is as the log has it."""
+        ...
+
+
+M = TypeVar("M", bound=Recoverable)
+
+
+class Slot(Generic[M]):
+    """A partition that this broker leads, and what it does about it."""
+
+    __slots__ = ("is_loaded", "journal", "partition", "runtime")
+
+    def __init__(self, partition: Partition, runtime: Runtime[M], journal: PartitionJournal) -> None:
+        self.partition = partition
+        self.runtime = runtime
+        self.journal = journal
+        self.is_loaded = False
+
+
+class Shards(Generic[M]):
+    """Finds the runtime of a partition, and loads its state from the log first if there is any."""
+
+    def __init__(
+        self,
+        make_machine: Callable[[], M],
+        *,
+        partition_of: Callable[[int], Partition | None],
+        partition_count: Callable[[], int],
+        clock: Clock,
+    ) -> None:
+        self._make_machine = make_machine
+        self._partition_of = partition_of
+        self._partition_count = partition_count
+        self._clock = clock
+        self._slots: dict[int, Slot[M]] = {}
+        self._to_load: list[Slot[M]] = []
+        self._loader: asyncio.Task[None] | None = None
+
+    @property
+    def partition_count(self) -> int:
+        return self._partition_count()
+
+    def find(self, index: int) -> Runtime[M] | ErrorCode:
+        """Ready for decisions, or why not."""
+        slot = self._slots.get(index)
+        partition = self._partition_of(index)
+        if slot is not None and (slot.partition is not partition or slot.runtime.is_stopped):
+            slot.runtime.stop()
+            del self._slots[index]
+            slot = None
+        if partition is None or not partition.is_leader:
+            return ErrorCode.NOT_COORDINATOR
+        if slot is None:
+            slot = self._slots[index] = self._open(partition)
+        return slot.runtime if slot.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def all(self) -> list[Runtime[M]] | ErrorCode:
+        """Every partition that holds anything, or why that can't be told."""
+        found = [self.find(index) for index in self._in_use()]
+        loading = [each for each in found if isinstance(each, ErrorCode)]
+        return loading[0] if loading else [each for each in found if isinstance(each, Runtime)]
+
+    def loaded(self) -> Iterator[Runtime[M]]:
+        for slot in self._slots.values():
+            if slot.is_loaded and not slot.runtime.is_stopped:
+                yield slot.runtime
+
+    def resume(self) -> None:
+        """Begin to load what the logs hold. Partitions without any record wait until somebody needs them."""
+        for index in self._in_use():
+            self.find(index)
+
+    async def stop(self) -> None:
+        if self._loader is not None:
+            self._loader.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._loader
+        for slot in self._slots.values():
+            slot.runtime.stop()
+
+    def _in_use(self) -> Iterator[int]:
+        for index in range(self._partition_count()):
+            partition = self._partition_of(index)
+            if partition is not None and partition.is_leader and (index in self._slots or partition.log.end_offset):
+                yield index
+
+    def _open(self, partition: Partition) -> Slot[M]:
+        journal = PartitionJournal(partition)
+        slot = Slot(partition, Runtime(self._make_machine(), journal, clock=self._clock), journal)
+        if journal.start_offset == journal.end_offset:
+            self._begin(slot)
+        else:
+            self._to_load.append(slot)
+            if self._loader is None:
+                self._loader = asyncio.create_task(self._load_all(), name=f"loader of {partition.topic}")
+        return slot
+
+    async def _load_all(self) -> None:
+        try:
+            while self._to_load:
+                await self._load(self._to_load.pop(0))
+        finally:
+            self._loader = None
+
+    async def _load(self, slot: Slot[M]) -> None:
+        journal, offset = slot.journal, slot.journal.start_offset
+        try:
+            while offset < journal.committed_offset and not slot.runtime.is_stopped:
+                offset = self._load_chunk(slot, offset)
+                await asyncio.sleep(0)
+        except (ApiError, OSError) as wrong:
+            log.error("%s-%d can't be loaded: %s", slot.partition.topic, slot.partition.index, wrong)
+            slot.runtime.stop()
+            return
+        if not slot.runtime.is_stopped:
+            self._begin(slot)
+
+    def _load_chunk(self, slot: Slot[M], offset: int) -> int:
+        machine = slot.runtime.machine
+        chunk = slot.journal.read(offset, LOAD_BYTES)
+        for stored in chunk.records:
+            try:
+                fact = machine.decode(stored)
+            except ProtocolViolation as wrong:
+                log.error("a record of %s-%d is damaged: %s", slot.partition.topic, slot.partition.index, wrong)
+                continue
+            if fact is not None:
+                machine.apply(fact)
+        return chunk.next_offset
+
+    def _begin(self, slot: Slot[M]) -> None:
+        slot.is_loaded = True
+        slot.runtime.write(lambda machine, now_ms: machine.decide_started(now_ms), nobody_hears)
+
+
+def nobody_hears(_: ErrorCode) -> None:
+    """The answer to those who do not listen."""
