@@ -2,30 +2,17 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Hashable
-from functools import wraps
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import pytest
 
-from moldau.coordinator.journal import Entry
+from moldau.coordinator.journal import Entry, Producer
 from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision, Parked, Released, Timer
 from moldau.core.errors import ApiError, ErrorCode
 from tests.coordinator.journals import MemoryJournal
-
-SCENARIO_S_MAX = 10.0
-
-
-def on_a_loop(scenario: Callable[..., Awaitable[None]]) -> Callable[..., None]:
-    @wraps(scenario)
-    def test(*args: Any, **kwargs: Any) -> None:
-        async def bounded() -> None:
-            await asyncio.wait_for(scenario(*args, **kwargs), SCENARIO_S_MAX)
-
-        asyncio.run(bounded())
-
-    return test
+from tests.coordinator.loops import on_a_loop
 
 
 class Clock:
@@ -233,3 +220,29 @@ async def test_at_the_end_what_was_decided_is_written() -> None:
     assert isinstance(reply, Future)
     assert await reply == "done"
     assert journal.appends == [[(b"A", b"")]]
+
+
+@on_a_loop
+async def test_what_belongs_to_a_transaction_is_a_batch_of_its_own() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    before = tally.write(say("A"), failed)
+    assert tally.write(say("B"), failed, producer=Producer(7, 0)) == "done"
+    after = tally.write(say("C"), failed)
+    assert isinstance(before, Future)
+    assert isinstance(after, Future)
+    assert [await before, await after] == ["done", "done"]
+    assert [[key for key, _ in append] for append in journal.appends] == [[b"A"], [b"B"], [b"C"]]
+    assert journal.producers == [None, Producer(7, 0), None]
+
+
+@on_a_loop
+async def test_a_producer_that_the_log_refuses_harms_nobody_else() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    waiting = tally.write(say(reply=Parked("k")), failed)
+    journal.fails_with = ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert tally.write(say("A"), failed, producer=Producer(7, 0)) == "INVALID_PRODUCER_EPOCH"
+    assert (tally.machine.words, tally.is_stopped) == ([], False)
+    assert isinstance(waiting, Future)
+    assert not waiting.done()

@@ -1,0 +1,166 @@
+"""The whole of it over real partitions: placement, loading, crashes, losing a partition."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from pathlib import Path
+from typing import Any
+
+from moldau.coordinator.journal import Producer
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+from moldau.groups.coordinator import GroupCoordinator
+from moldau.groups.limits import GroupLimits
+from moldau.groups.offsets import CommittedPartition, Committing
+from moldau.replication.partition import Leadership, Partition
+from moldau.wire.messages.join_group import JoinGroupResponse
+from tests.coordinator.loops import on_a_loop
+from tests.coordinator.partitions import new_partition, reopened
+from tests.groups.worlds import GROUP, joining
+
+PARTITIONS = 4
+
+
+class Clock:
+    def now_ms(self) -> int:
+        return 1_000
+
+
+class Broker:
+    """Partitions that survive, and a coordinator that does not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.partitions: dict[int, Partition] = {index: new_partition(folder, index) for index in range(PARTITIONS)}
+        self.groups = self.coordinator()
+
+    def coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(
+            partition_of=self.partitions.get,
+            partition_count=lambda: PARTITIONS,
+            limits=GroupLimits(initial_rebalance_delay_ms=0),
+            clock=Clock(),
+        )
+
+    def crash(self) -> None:
+        self.partitions.update({index: reopened(partition) for index, partition in self.partitions.items()})
+        self.groups = self.coordinator()
+
+    def partition_of(self, group_id: str) -> Partition:
+        return self.partitions[self.groups.index_of(group_id)]
+
+    async def loaded(self) -> None:
+        self.groups.resume()
+        while isinstance(self.groups.shards(), ErrorCode):  # noqa: ASYNC110 - clients too can only ask again
+            await asyncio.sleep(0)
+
+    async def commit(self, group_id: str, offset: int, partition: int = 0) -> list[ErrorCode]:
+        request = Committing(group_id=group_id, partitions=[CommittedPartition("orders", partition, offset)])
+        answer = self.groups.write(group_id, lambda shard, now_ms: shard.decide_commit(request, now_ms), refused)
+        return await answer if isinstance(answer, Future) else answer
+
+    async def offsets(self, group_id: str) -> Any:
+        def decide(shard: Any, _: int) -> Decision[dict[tuple[str, int], int]]:
+            kept = shard.offsets_of(group_id)
+            return Decision.reply_only(
+                {(topic, index): value.offset for topic, values in kept.items() for index, value in values.items()}
+            )
+
+        return await done(self.groups.write(group_id, decide, lambda error: {("", 0): error}))
+
+
+def refused(error: ErrorCode) -> list[ErrorCode]:
+    return [error]
+
+
+async def done(answer: Any) -> Any:
+    return await answer if isinstance(answer, Future) else answer
+
+
+@on_a_loop
+async def test_groups_are_spread_over_the_partitions(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    for name in "abcd":
+        assert await broker.commit(name, 1) == [ErrorCode.NONE]
+    assert [partition.log.end_offset for partition in broker.partitions.values()] == [1, 1, 1, 1]
+
+
+@on_a_loop
+async def test_a_crash_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    for number in range(500):
+        assert await broker.commit(f"g{number % 10}", number, number % 7) == [ErrorCode.NONE]
+    before = [await broker.offsets(f"g{number}") for number in range(10)]
+    broker.crash()
+    await broker.loaded()
+    assert [await broker.offsets(f"g{number}") for number in range(10)] == before
+
+
+@on_a_loop
+async def test_while_groups_are_loaded_they_can_not_be_asked(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    await broker.commit(GROUP, 41)
+    broker.crash()
+    assert await broker.commit(GROUP, 42) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    assert broker.groups.shards() is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    other = next(name for name in "abcdefgh" if broker.groups.index_of(name) != broker.groups.index_of(GROUP))
+    assert await broker.commit(other, 1) == [ErrorCode.NONE], "an empty partition needs no loading"
+    await broker.loaded()
+    assert await broker.offsets(GROUP) == {("orders", 0): 41}
+
+
+@on_a_loop
+async def test_a_partition_that_is_led_elsewhere_has_its_coordinator_there(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    waiting = broker.groups.write(
+        GROUP,
+        lambda shard, now_ms: shard.decide_join(
+            joining(new_id="a", must_know_id=False, rebalance_timeout_ms=60_000), now_ms
+        ),
+        lambda error: JoinGroupResponse(error_code=error),
+    )
+    broker.partition_of(GROUP).lead(Leadership(1, 1))
+    assert (await done(waiting)).error_code == ErrorCode.NOT_COORDINATOR
+    assert await broker.commit(GROUP, 1) == [ErrorCode.NOT_COORDINATOR]
+    broker.partition_of(GROUP).lead(Leadership(0, 2))
+    await broker.loaded()
+    assert await broker.commit(GROUP, 1) == [ErrorCode.NONE]
+
+
+@on_a_loop
+async def test_without_the_topic_there_is_no_coordinator(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    broker.partitions.clear()
+    assert await broker.commit(GROUP, 1) == [ErrorCode.NOT_COORDINATOR]
+    assert broker.groups.shards() == []
+
+
+@on_a_loop
+async def test_transactions_survive_a_crash_open_or_ended(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    index = broker.groups.index_of(GROUP)
+    for producer_id, offset, partition in ((1, 10, 0), (2, 20, 1), (3, 30, 2)):
+        request = Committing(group_id=GROUP, partitions=[CommittedPartition("orders", partition, offset)])
+        committed = broker.groups.commit_in_transaction(request, Producer(producer_id, 0))
+        assert await done(committed) == [ErrorCode.NONE]
+    ended = [
+        broker.groups.end_transaction(index, Producer(producer_id, 0), is_commit=is_commit, coordinator_epoch=0)
+        for producer_id, is_commit in ((1, True), (2, False))
+    ]
+    assert [await done(each) for each in ended] == [ErrorCode.NONE] * 2
+    assert await broker.offsets(GROUP) == {("orders", 0): 10}
+    broker.crash()
+    await broker.loaded()
+    assert await broker.offsets(GROUP) == {("orders", 0): 10}
+    last = broker.groups.end_transaction(index, Producer(3, 0), is_commit=True, coordinator_epoch=0)
+    assert await done(last) is ErrorCode.NONE
+    assert await broker.offsets(GROUP) == {("orders", 0): 10, ("orders", 2): 30}
+
+
+@on_a_loop
+async def test_at_the_end_everybody_is_sent_away(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    commit = asyncio.ensure_future(broker.commit(GROUP, 1))
+    await asyncio.sleep(0)
+    await broker.groups.stop()
+    assert await commit == [ErrorCode.NONE], "what was decided is written"
