@@ -6,31 +6,45 @@ from collections.abc import Iterable, Sequence
 
 from moldau.broker.context import Services
 from moldau.controller.topics import NewTopic, decide_create_topics
+from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 
 
 async def auto_create(services: Services, names: Iterable[str]) -> dict[str, ErrorCode]:
     """Create the topics with the broker's defaults; gives the errors of those that could not be."""
-    return await _create(services, [NewTopic(name) for name in names])
+    return await _create(
+        services, [_group_topic(services) if name == GROUP_METADATA_TOPIC else NewTopic(name) for name in names]
+    )
 
 
 async def create_group_topic(services: Services) -> ErrorCode:
-    """The topic of groups and committed offsets; with fewer replicas than configured while there are fewer brokers."""
+    """The topic of groups and committed offsets."""
+    errors = await _create(services, [_group_topic(services)])
+    return errors.get(GROUP_METADATA_TOPIC, ErrorCode.NONE)
+
+
+def _group_topic(services: Services) -> NewTopic:
+    """It has fewer replicas than configured while there are fewer brokers."""
     config = services.config
     brokers = sum(1 for _ in services.controller.image.active_brokers())
-    topic = NewTopic(
+    return NewTopic(
         GROUP_METADATA_TOPIC,
         partitions=config.int("offsets.topic.num.partitions"),
         replication_factor=min(config.int("offsets.topic.replication.factor"), max(brokers, 1)),
-        configs=(
-            ("cleanup.policy", "compact"),
-            ("compression.type", "producer"),
-            ("segment.bytes", str(config.int("offsets.topic.segment.bytes"))),
-        ),
+        configs=internal_topic_configs(GROUP_METADATA_TOPIC, config),
     )
-    errors = await _create(services, [topic])
-    return errors.get(GROUP_METADATA_TOPIC, ErrorCode.NONE)
+
+
+def internal_topic_configs(name: str, config: BrokerConfig) -> tuple[tuple[str, str], ...]:
+    """What a topic needs so that what a coordinator keeps there is kept; nothing for a topic of users."""
+    if name != GROUP_METADATA_TOPIC:
+        return ()
+    return (
+        ("cleanup.policy", "compact"),
+        ("compression.type", "producer"),
+        ("segment.bytes", str(config.int("offsets.topic.segment.bytes"))),
+    )
 
 
 async def _create(services: Services, wanted: Sequence[NewTopic]) -> dict[str, ErrorCode]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from moldau.broker.context import Services
+from moldau.broker.topic_creation import internal_topic_configs
 from moldau.controller.topics import NewTopic, decide_create_topics
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicId, TopicPartition, random_uuid
@@ -32,7 +33,8 @@ async def adopt_folders(services: Services) -> None:
 async def _adopt(name: str, found: dict[TopicPartition, TopicId | None], services: Services) -> None:
     indexes = [partition.partition for partition in found if partition.topic == name]
     topic_id = found[TopicPartition(name, min(indexes))] or random_uuid()
-    topic = NewTopic(name, partitions=max(indexes) + 1, replication_factor=1)
+    configs = internal_topic_configs(name, services.config)
+    topic = NewTopic(name, partitions=max(indexes) + 1, replication_factor=1, configs=configs)
     reply = await services.controller.write(
         lambda image: decide_create_topics(image, [topic], config=services.config, new_id=lambda: topic_id)
     )
