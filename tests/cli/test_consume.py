@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -75,6 +75,15 @@ def test_a_missing_topic_says_how_to_make_it(tool: Tool, moldau_topic: str) -> N
     )
 
 
+@pytest.fixture
+def _children_heed_ctrl_c() -> Iterator[None]:
+    """A shell that runs the tests in the background has SIGINT ignored, and children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_children_heed_ctrl_c")
 def test_new_records_arrive_until_ctrl_c(bootstrap: str, done: Done, numbers: str) -> None:
     arguments = command("consume", numbers, "--offset", "-1")
     with subprocess.Popen(
