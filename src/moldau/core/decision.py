@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 Reply_co = TypeVar("Reply_co", covariant=True)
 R = TypeVar("R")
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(msgspec.Struct, frozen=True):
     """One timer per key: setting it again moves it, `at_ms` of None cancels it."""
 
     key: Hashable
     at_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Parked:
+class Parked(msgspec.Struct, frozen=True):
     """The reply of a request that waits until another decision releases it under this key."""
 
     key: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(msgspec.Struct, frozen=True):
     """The reply to whoever waits under this key; nobody may."""
 
     key: Hashable
     reply: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Decision(Generic[Reply_co]):
+class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
     records: Sequence[Any]
     reply: Reply_co
     timers: tuple[Timer, ...] = ()

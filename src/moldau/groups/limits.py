@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from moldau.core.config.broker import BrokerConfig
 
@@ -11,8 +12,7 @@ NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000  # Kafka's: a client that vanished while i
 MINUTE_MS = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLimits:
+class GroupLimits(msgspec.Struct, frozen=True):
     members_max: int = 2**31 - 1
     session_timeout_ms_min: int = 6_000
     session_timeout_ms_max: int = 1_800_000
