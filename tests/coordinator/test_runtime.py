@@ -34,6 +34,7 @@ class Tally:
         return None if fact.islower() else (fact.encode(), b"")
 
     def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:
+        assert key != "broken"
         self.fired.append(key)
         return Decision((f"T{key}",), None, released=(Released(key, "timer"),))
 
@@ -146,6 +147,14 @@ async def test_timers_decide_too() -> None:
     assert isinstance(waiting, Future)
     assert await waiting == "timer"
     assert (tally.machine.fired, tally.machine.words) == (["k"], ["Tk"])
+
+
+@on_a_loop
+async def test_a_timer_that_fails_leaves_the_others_alone() -> None:
+    tally = runtime(MemoryJournal())
+    tally.write(say(timers=(Timer("broken", 1_001), Timer("a", 1_001))), failed)
+    await asyncio.sleep(0.02)
+    assert tally.machine.fired == ["a"]
 
 
 @on_a_loop

@@ -218,8 +218,13 @@ class Runtime(Generic[M]):
                 self._timers.set(timer.key, timer.at_ms - now_ms)
 
     def _fire(self, key: Hashable) -> None:
-        if not self.is_stopped:
+        if self.is_stopped:
+            return
+        try:
             self.write(lambda machine, now_ms: machine.decide_timer(key, now_ms), _nobody_hears)
+        except Exception:
+            # A mistake of ours in one group must not keep the other timers of this moment from firing.
+            log.exception("a timer's decision failed: %s", key)
 
     def _changed(self) -> None:
         if not self._journal.is_ours:

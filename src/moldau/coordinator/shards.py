@@ -12,7 +12,7 @@ from moldau.coordinator.journal import Entry, PartitionJournal, Stored
 from moldau.coordinator.runtime import Runtime
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision
-from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.replication.partition import Partition
 
 LOAD_BYTES = 64 * 1024  # read and applied in one go, some milliseconds during which the loop does nothing else
@@ -144,8 +144,9 @@ class Shards(Generic[M]):
             while offset < journal.committed_offset and not slot.runtime.is_stopped:
                 offset = self._load_chunk(slot, offset)
                 await asyncio.sleep(0)
-        except (ApiError, OSError) as wrong:
-            log.error("%s-%d can't be loaded: %s", slot.partition.topic, slot.partition.index, wrong)
+        except Exception:
+            # Whoever asks next makes another attempt, and the other partitions are loaded meanwhile.
+            log.exception("%s-%d can't be loaded", slot.partition.topic, slot.partition.index)
             slot.runtime.stop()
             return
         if not slot.runtime.is_stopped:
