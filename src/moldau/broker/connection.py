@@ -11,7 +11,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from typing import Any
 
 from moldau.broker.context import Peer
 from moldau.broker.dispatch import Dispatch, Unanswered
@@ -21,18 +20,20 @@ from moldau.core.errors import ProtocolViolation
 
 log = logging.getLogger(__name__)
 
+PARTS_HELD_MAX = 16  # replies that wait for the ones behind them; each may be large, so there must not be many
+
 
 class Connection:
     __slots__ = (
-        "_busy",
-        "_dispatch",
+        "_answer_frame",
         "_inbox",
         "_loop",
         "_on_close",
         "_outbox",
         "_reading",
+        "_sending",
         "_socket",
-        "_task",
+        "_waiting_for",
         "closed",
         "last_active_s",
         "peer",
@@ -52,14 +53,14 @@ class Connection:
         self.closed = False
         self.last_active_s = loop.time()
         self._socket = sock
-        self._dispatch = dispatch
+        self._answer_frame = dispatch.answer
         self._inbox = inbox
         self._outbox = Outbox(sock)
         self._loop = loop
         self._on_close = on_close
-        self._busy = False
         self._reading = True
-        self._task: asyncio.Future[Any] | None = None
+        self._sending = False
+        self._waiting_for: Unanswered | None = None
         loop.add_reader(sock.fileno(), self._readable)
 
     def close(self) -> None:
@@ -70,8 +71,8 @@ class Connection:
         self._loop.remove_reader(descriptor)
         self._loop.remove_writer(descriptor)
         self._socket.close()
-        if self._task is not None:
-            self._task.cancel()
+        if self._waiting_for is not None:
+            self._waiting_for.future.cancel()
         self._on_close(self)
 
     def _readable(self) -> None:
@@ -91,27 +92,43 @@ class Connection:
         self._serve()
 
     def _serve(self) -> None:
-        """Answer every whole frame that is here, until one has to wait."""
+        """Answer every whole frame that is here, until one has to wait. What is answered together is sent together."""
         inbox = self._inbox
+        answer_frame = self._answer_frame
+        ready: list[Part] = []
         try:
-            while not self._busy and not self.closed:
+            while not self._sending and self._waiting_for is None:
                 frame = inbox.next_frame()
                 if frame is None:
                     break
-                answer = self._dispatch(frame, self.peer)
+                answer = answer_frame(frame, self.peer)
                 if isinstance(answer, Unanswered):
                     self._wait_for(answer)
                 elif answer is not None:
-                    self._send(answer)
+                    ready += answer
+                    if len(ready) >= PARTS_HELD_MAX:
+                        self._send(ready)
+                        ready = []
+            if ready:
+                self._send(ready)
         except ProtocolViolation as wrong:
-            log.warning("closing connection from %s: %s", self.peer, wrong)
-            self.close()
+            self._refuse(wrong, ready)
             return
         except OSError as wrong:
             self._lost(wrong)
             return
         inbox.keep()
-        self._set_reading(not (self._busy and inbox.is_full()))
+        self._set_reading(not (inbox.is_full() and (self._sending or self._waiting_for is not None)))
+
+    def _refuse(self, wrong: ProtocolViolation, ready: list[Part]) -> None:
+        """End the connection, but not before what was answered in order is on its way."""
+        log.warning("closing connection from %s: %s", self.peer, wrong)
+        try:
+            if ready:
+                self._outbox.send(ready)
+        except OSError as lost:
+            log.debug("connection from %s lost: %s", self.peer, lost)
+        self.close()
 
     def _set_reading(self, wanted: bool) -> None:
         if wanted is self._reading or self.closed:
@@ -123,34 +140,31 @@ class Connection:
             self._loop.remove_reader(self._socket.fileno())
 
     def _wait_for(self, answer: Unanswered) -> None:
-        self._busy = True
-        self._task = answer.future
-        answer.future.add_done_callback(lambda _: self._answered(answer))
+        self._waiting_for = answer
+        answer.future.add_done_callback(self._answered)
 
-    def _answered(self, answer: Unanswered) -> None:
-        self._task = None
+    def _answered(self, _: object) -> None:
+        answer, self._waiting_for = self._waiting_for, None
+        assert answer is not None, "only what was waited for can arrive"
         if self.closed:
             # Nobody hears a failure of an abandoned request, but asking keeps it from being reported as unheard.
             answer.future.cancelled() or answer.future.exception()
             return
-        self._busy = False
         try:
             parts = answer.parts()
             if parts is not None:
                 self._send(parts)
         except ProtocolViolation as wrong:
-            log.warning("closing connection from %s: %s", self.peer, wrong)
-            self.close()
+            self._refuse(wrong, [])
             return
         except OSError as wrong:
             self._lost(wrong)
             return
-        if not self._busy:
-            self._serve()
+        self._serve()
 
     def _send(self, parts: list[Part]) -> None:
-        if not self._outbox.send(parts):
-            self._busy = True
+        if not self._outbox.send(parts) and not self._sending:
+            self._sending = True
             self._loop.add_writer(self._socket.fileno(), self._writable)
 
     def _writable(self) -> None:
@@ -162,7 +176,7 @@ class Connection:
             return
         self.last_active_s = self._loop.time()
         self._loop.remove_writer(self._socket.fileno())
-        self._busy = False
+        self._sending = False
         self._serve()
 
     def _lost(self, wrong: OSError) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
 from moldau.broker.handlers.api_versions import unsupported_version
+from moldau.broker.later import Later
 from moldau.broker.outbox import Part
 from moldau.core.errors import ProtocolViolation
 from moldau.wire.api import ApiKey
@@ -34,19 +35,19 @@ class HandlerFailed(ProtocolViolation):
 class Route:
     """Everything about one API at one version that can be looked up beforehand."""
 
-    __slots__ = ("_encoders", "api", "decode", "version")
+    __slots__ = ("api", "decode", "encoders", "version")
 
     def __init__(self, api: Api, version: int) -> None:
         self.api = api
         self.version = version
         self.decode: Decoder = decoder(api.request, version)
-        self._encoders: dict[type[Message], Encoder] = {}
+        self.encoders: dict[type[Message], Encoder] = {}
 
     def reply(self, response: Message, correlation_id: int) -> list[Part]:
         kind = type(response)
-        encode = self._encoders.get(kind)
+        encode = self.encoders.get(kind)
         if encode is None:
-            encode = self._encoders[kind] = encoder(kind, self.version)
+            encode = self.encoders[kind] = encoder(kind, self.version)
         body: list[Part] = []
         try:
             encode(response, body)
@@ -64,7 +65,7 @@ class Unanswered:
 
     __slots__ = ("_correlation_id", "_route", "future")
 
-    def __init__(self, future: Future[Any], route: Route, correlation_id: int) -> None:
+    def __init__(self, future: Future[Any] | Later[Any], route: Route, correlation_id: int) -> None:
         self.future = future
         self._route = route
         self._correlation_id = correlation_id
@@ -93,7 +94,7 @@ class Dispatch:
         self._routes: dict[tuple[int, int], Route] = {}
         self._services = services
 
-    def __call__(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
+    def answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
@@ -104,9 +105,11 @@ class Dispatch:
         header, at = read_request_header(frame)
         request, _ = route.decode(frame, at)
         answer = self._call(route, request, header, peer)
+        if type(answer) in route.encoders:
+            return route.reply(answer, correlation_id)
         if answer is None:
             return None
-        if isinstance(answer, Future):
+        if isinstance(answer, Future | Later):
             return Unanswered(answer, route, correlation_id)
         if iscoroutine(answer):
             return Unanswered(asyncio.ensure_future(answer), route, correlation_id)

@@ -27,20 +27,19 @@ class Outbox:
 
     def send(self, parts: list[Part]) -> bool:
         """Send now as much as the socket takes; False when something is left for `flush`."""
-        if len(parts) == 1:
-            whole = parts[0]
-            if type(whole) is bytes:
-                try:
-                    sent = self._socket.send(whole)
-                except BlockingIOError:
-                    sent = 0
-                if sent == len(whole):
-                    return True
-                parts = [memoryview(whole)[sent:]]
-        self._parts.extend(
-            part.read() if type(part) is FileRange and len(part) <= INLINE_BYTES_MAX else part for part in parts
-        )
-        return self.flush()
+        near = [part.read() if type(part) is FileRange and part.size <= INLINE_BYTES_MAX else part for part in parts]
+        if self._parts or FileRange in map(type, near):
+            self._parts.extend(near)
+            return self.flush()
+        whole = near[0] if len(near) == 1 else b"".join(near)  # type: ignore[arg-type]
+        try:
+            sent = self._socket.send(whole)  # type: ignore[arg-type]
+        except BlockingIOError:
+            sent = 0
+        if sent == len(whole):
+            return True
+        self._parts.append(memoryview(whole)[sent:])  # type: ignore[arg-type]
+        return False
 
     def flush(self) -> bool:
         """Go on sending; True when everything is gone."""

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from moldau.broker.later import Later
 from moldau.replication.partition import Partition
 
 
@@ -16,7 +17,7 @@ class ParkedFetch:
     Produce which caused it is answered first.
     """
 
-    __slots__ = ("_attempt", "_deadline", "_loop", "_missing_bytes", "_partitions", "_scheduled", "future")
+    __slots__ = ("_attempt", "_deadline", "_loop", "_missing_bytes", "_partitions", "_scheduled", "answer")
 
     def __init__(
         self,
@@ -31,8 +32,7 @@ class ParkedFetch:
         self._attempt = attempt
         self._missing_bytes = missing_bytes
         self._scheduled = False
-        self.future: asyncio.Future[Any] = self._loop.create_future()
-        self.future.add_done_callback(self._leave)
+        self.answer: Later[Any] = Later()
         self._deadline = self._loop.call_later(wait_ms_max / 1000, self._try, True)
         for partition in self._partitions:
             partition.watchers.add(self)
@@ -49,17 +49,20 @@ class ParkedFetch:
 
     def _try(self, is_last: bool) -> None:
         self._scheduled = False
-        if self.future.done():
+        if self.answer.done():
+            self._leave()
             return
         try:
-            answer = self._attempt(is_last)
-        except Exception as wrong:  # handed to whoever awaits the future
-            self.future.set_exception(wrong)
+            found = self._attempt(is_last)
+        except Exception as wrong:  # handed to whoever waits for the answer
+            self._leave()
+            self.answer.set_exception(wrong)
             return
-        if answer is not None:
-            self.future.set_result(answer)
+        if found is not None:
+            self._leave()
+            self.answer.set_result(found)
 
-    def _leave(self, _: asyncio.Future[Any]) -> None:
+    def _leave(self) -> None:
         self._deadline.cancel()
         for partition in self._partitions:
             partition.watchers.discard(self)

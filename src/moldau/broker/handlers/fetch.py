@@ -6,11 +6,10 @@ instead. The rack (v11) is read and ignored: there is one copy of everything.
 
 from __future__ import annotations
 
-import asyncio
-
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
+from moldau.broker.later import Later
 from moldau.broker.leaders import fetch_endpoints
 from moldau.broker.reading import Reading, Terms, read
 from moldau.broker.waiting import ParkedFetch
@@ -23,7 +22,7 @@ READ_COMMITTED = 1
 
 
 @api(ApiKey.FETCH, FetchRequest, versions=(4, 18))
-def fetch(request: FetchRequest, context: Context) -> FetchResponse | asyncio.Future[FetchResponse]:
+def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
     services, version = context.services, context.version
     plan = services.fetch_sessions.plan(request, version, services.clock.now_ms())
     if isinstance(plan, ErrorCode):
@@ -45,7 +44,7 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | asyncio.Fu
 
 def _park(
     request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
-) -> asyncio.Future[FetchResponse]:
+) -> Later[FetchResponse]:
     def attempt(is_last: bool) -> FetchResponse | None:
         again = read(plan.wanted.values(), terms, context.services.partitions)
         if is_last or again.has_error or again.size_bytes >= terms.bytes_min:
@@ -54,7 +53,7 @@ def _park(
 
     watched = [one.partition for one in plan.wanted.values() if one.partition is not None]
     missing_bytes = terms.bytes_min - reading.size_bytes
-    return ParkedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).future
+    return ParkedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).answer
 
 
 def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:

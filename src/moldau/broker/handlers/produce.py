@@ -37,79 +37,76 @@ _WITHOUT_LOG_START = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNSUPPORTED_COMPRES
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
+class Work:
+    """What holds for all partitions of one request, and what they leave to be done at its end."""
+
+    __slots__ = ("acks", "has_refusal", "is_transactional", "now_ms", "services", "to_flush", "version")
+
+    def __init__(self, request: ProduceRequest, context: Context) -> None:
+        self.acks = request.acks
+        self.is_transactional = request.transactional_id is not None
+        self.version = context.version
+        self.services = context.services
+        self.now_ms = context.services.clock.now_ms()
+        self.has_refusal = False
+        self.to_flush: list[PartitionLog] = []
+
+
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
 def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
-    services = context.services
-    now_ms = services.clock.now_ms()
-    to_flush: list[PartitionLog] = []
+    work = Work(request, context)
     topics = [
-        TopicProduceResponse(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partition_responses=[
-                _store(topic, data, request=request, context=context, now_ms=now_ms, to_flush=to_flush)
-                for data in topic.partition_data
-            ],
-        )
+        TopicProduceResponse(topic.name, topic.topic_id, [_store(topic, data, work) for data in topic.partition_data])
         for topic in request.topic_data
         if topic.partition_data
     ]
-    if request.acks == 0:
-        if any(each.error_code for topic in topics for each in topic.partition_responses):
+    if work.acks == 0:
+        if work.has_refusal:
             raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
         return None
     response = ProduceResponse(responses=topics)
-    if moved := _moved(topics):
-        response.node_endpoints = node_endpoints(services.controller.image, moved, context.peer.listener_name)
-    if to_flush:
-        return asyncio.ensure_future(_after_flush(response, to_flush, services))
+    if work.has_refusal and (moved := _moved(topics)):
+        image = context.services.controller.image
+        response.node_endpoints = node_endpoints(image, moved, context.peer.listener_name)
+    if work.to_flush:
+        return asyncio.ensure_future(_after_flush(response, work.to_flush, work.services))
     return response
 
 
-def _store(
-    topic: TopicProduceData,
-    data: PartitionProduceData,
-    *,
-    request: ProduceRequest,
-    context: Context,
-    now_ms: int,
-    to_flush: list[PartitionLog],
-) -> PartitionProduceResponse:
-    version, partitions = context.version, context.services.partitions
-    by_id = version >= TOPIC_IDS_SINCE
+def _store(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> PartitionProduceResponse:
+    partitions = work.services.partitions
+    by_id = work.version >= TOPIC_IDS_SINCE
     partition = partitions.get_by_id(topic.topic_id, data.index) if by_id else partitions.get(topic.name, data.index)
     try:
-        reply = _append(partition, data, request=request, version=version, now_ms=now_ms)
+        return _append(partition, data, work)
     except ApiError as wrong:
+        work.has_refusal = True
         # The error must not outlive this block: its traceback holds what was unfolded, and a name for it a cycle.
         if partition is None and wrong.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             topic_id = topic.topic_id if by_id else None
-            reason = _not_here(topic.name, topic_id, index=data.index, services=context.services)
-            return _refused(reason, data, partition=None, version=version)
-        return _refused(wrong, data, partition=partition, version=version)
-    if partition is not None and partition.log.must_flush:
-        to_flush.append(partition.log)
-    return reply
+            reason = _not_here(topic.name, topic_id, index=data.index, services=work.services)
+            return _refused(reason, data, partition=None, version=work.version)
+        return _refused(wrong, data, partition=partition, version=work.version)
 
 
-def _append(
-    partition: Partition | None, data: PartitionProduceData, *, request: ProduceRequest, version: int, now_ms: int
-) -> PartitionProduceResponse:
-    if request.acks not in ACKS_ALLOWED:
+def _append(partition: Partition | None, data: PartitionProduceData, work: Work) -> PartitionProduceResponse:
+    if work.acks not in ACKS_ALLOWED:
         raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
     if partition is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not partition.is_leader:
         raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     records = data.records
-    check_request(records, version)
+    check_request(records, work.version)
     assert isinstance(records, memoryview), "the decoder gives views, and check_request refuses a missing one"
-    if records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL and request.transactional_id is None:
+    if not work.is_transactional and records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     try:
-        appended = partition.append(records, now_ms=now_ms)
+        appended = partition.append(records, now_ms=work.now_ms)
     except InvalidRecord as wrong:
         raise LogError(wrong.code, wrong.message) from None
+    if partition.log.must_flush:
+        work.to_flush.append(partition.log)
     return PartitionProduceResponse(
         index=data.index,
         base_offset=appended.first_offset,

@@ -1,0 +1,60 @@
+"""An answer that comes later and is told at once.
+
+An asyncio Future calls back on the next turn of the loop; for a long poll that turn is a good part of its latency.
+"""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Answer = TypeVar("Answer")
+
+
+class Later(Generic[Answer]):
+    """The part of a Future that a connection uses, for one listener."""
+
+    __slots__ = ("_answer", "_failure", "_is_done", "_tell")
+
+    def __init__(self) -> None:
+        self._is_done = False
+        self._answer: Answer | None = None
+        self._failure: BaseException | None = None
+        self._tell: Callable[[Later[Answer]], None] | None = None
+
+    def done(self) -> bool:
+        return self._is_done
+
+    def add_done_callback(self, tell: Callable[[Later[Answer]], None]) -> None:
+        assert self._tell is None, "an answer has one listener"
+        self._tell = tell
+
+    def result(self) -> Answer | None:
+        if self._failure is not None:
+            raise self._failure
+        return self._answer
+
+    def exception(self) -> BaseException | None:
+        return self._failure
+
+    def cancelled(self) -> bool:
+        return isinstance(self._failure, CancelledError)
+
+    def cancel(self) -> None:
+        self.set_exception(CancelledError())
+
+    def set_exception(self, failure: BaseException) -> None:
+        if not self._is_done:
+            self._failure = failure
+            self._finish()
+
+    def set_result(self, answer: Answer) -> None:
+        if not self._is_done:
+            self._answer = answer
+            self._finish()
+
+    def _finish(self) -> None:
+        self._is_done = True
+        if self._tell is not None:
+            self._tell(self)
