@@ -87,7 +87,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
         topics = [NewTopic("plain", 1, 1, config=SETTINGS), NewTopic("idempotent", 1, 1)]
         for created in admin.create_topics(topics).values():
             created.result()
-        plain = Producer({"bootstrap.servers": running.bootstrap, "batch.size": 3000, "linger.ms": 5})
+        # One request at a time: a topic that was just created may refuse the first, and a retry must not overtake.
+        one_by_one = {"batch.size": 3000, "linger.ms": 5, "max.in.flight.requests.per.connection": 1}
+        plain = Producer({"bootstrap.servers": running.bootstrap, **one_by_one})
         for number in range(COUNT):
             if number % 500 == 0:
                 plain.flush()
