@@ -108,3 +108,17 @@ def test_a_reader_that_has_enough_is_no_failure(bootstrap: str, numbers: str) ->
         reader.stdout.close()
         complaints = reader.stderr.read()
         assert (reader.wait(WAIT_S_MAX), complaints) == (0, b"")
+
+
+def test_output_that_cannot_be_written_is_one_line(bootstrap: str, numbers: str) -> None:
+    with open("/dev/full", "wb") as full:
+        finished = subprocess.run(
+            command("consume", numbers, "-b", "-e"),
+            env=environment(bootstrap),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=WAIT_S_MAX,
+            check=False,
+        )
+    assert finished.returncode == 1
+    assert finished.stderr == b"moldau consume: input or output: No space left on device\n"

@@ -27,7 +27,17 @@ def test_help_has_examples(arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("frobnicate",), ("topics",), ("topics", "paint"), ("consume",)], ids=" ".join
+    "arguments",
+    [
+        (),
+        ("frobnicate",),
+        ("topics",),
+        ("topics", "paint"),
+        ("topics", "list", "--timeout", "inf"),
+        ("consume",),
+        ("consume", "orders", "-n", "-1"),
+    ],
+    ids=" ".join,
 )
 def test_a_wrong_command_line_is_exit_code_2(arguments: tuple[str, ...]) -> None:
     finished = run_tool("", *arguments)

@@ -73,6 +73,8 @@ def test_what_is_written_is_read_back(record: OutgoingRecord) -> None:
         (b'{"headers": [["a", 1]]}', "header 'a': expected a string"),
         (b'{"timestamp": "now"}', "timestamp: expected a whole number"),
         (b'{"timestamp": -1}', "timestamp: expected a whole number"),
+        (b'{"timestamp": 9223372036854775808}', "timestamp: expected a whole number"),
+        (b'{"partition": 2147483648}', "partition: expected a whole number"),
         (b'{"partition": true}', "partition: expected a whole number"),
     ],
 )

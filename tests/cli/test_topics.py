@@ -50,7 +50,7 @@ def test_what_exists_already_is_an_error_unless_it_may(tool: Tool, topic: str) -
 def test_what_is_missing_is_an_error_unless_it_may(tool: Tool, moldau_topic: str) -> None:
     gone = tool("topics", "delete", moldau_topic)
     assert gone.returncode == 1
-    assert f"topic {moldau_topic!r} does not exist" in gone.stderr
+    assert gone.stderr == f"moldau topics: topic {moldau_topic!r} does not exist; --if-exists accepts that\n"
     assert tool("topics", "delete", moldau_topic, "--if-exists").returncode == 0
     assert tool("topics", "describe", moldau_topic).returncode == 1
 
@@ -69,3 +69,10 @@ def test_a_dry_run_creates_nothing(done: Done, tool: Tool, moldau_topic: str) ->
     wrong = tool("topics", "create", moldau_topic, "--dry-run", "-c", "retention.ms=soon")
     assert wrong.returncode == 1
     assert "retention.ms" in wrong.stderr
+
+
+def test_what_the_library_refuses_to_ask_is_one_line_too(tool: Tool, moldau_topic: str) -> None:
+    refused = tool("topics", "create", moldau_topic, "--partitions", "-5")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("moldau topics: ")
+    assert refused.stderr.count("\n") == 1

@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ BOOTSTRAP_VARIABLE = "MOLDAU_BOOTSTRAP_SERVERS"
 DEFAULT_PORT = 9092
 
 TIMEOUT_S = 5.0
+TIMEOUT_S_MAX = 3_600.0  # the library takes no more
 ATTEMPT_S = 0.5  # how long librdkafka may try before we look ourselves whether anything listens
 PROBE_S = 1.0
 CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creating
@@ -44,7 +45,7 @@ def add_connection_options(parser: ArgumentParser) -> None:
     group.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=float,
+        type=seconds,
         default=TIMEOUT_S,
         help="how long to wait for an answer (default: %(default)g)",
     )
@@ -57,6 +58,18 @@ def add_connection_options(parser: ArgumentParser) -> None:
         default=[],
         help="one client property; may be repeated",
     )
+
+
+def seconds(text: str) -> float:
+    try:
+        duration_s = float(text)
+    except ValueError:
+        duration_s = -1
+    if not 0 < duration_s <= TIMEOUT_S_MAX:
+        raise ArgumentTypeError(
+            f"{text!r} is no time to wait; expected seconds, more than 0 and up to {TIMEOUT_S_MAX:g}"
+        )
+    return duration_s
 
 
 def client_config(options: Namespace, **settings: object) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from typing import Any
 
@@ -69,7 +69,7 @@ def parse(arguments: list[str]) -> Namespace:
     begin.add_argument(
         "--offset", metavar="OFFSET", default="end", help="where to begin; see below (default: %(default)s)"
     )
-    where.add_argument("-n", "--max-messages", metavar="N", type=int, help="leave after this many records")
+    where.add_argument("-n", "--max-messages", metavar="N", type=count, help="leave after this many records")
     where.add_argument("-e", "--exit-at-end", action="store_true", help="leave where the topic ended when we began")
     where.add_argument("--isolation-level", choices=("read_committed", "read_uncommitted"), default="read_uncommitted")
     how = parser.add_argument_group("how to print it")
@@ -84,6 +84,12 @@ def parse(arguments: list[str]) -> Namespace:
     )
     add_connection_options(parser)
     return parser.parse_args(arguments)
+
+
+def count(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no number of records")
+    return int(text)
 
 
 def settings(outage: Outage) -> dict[str, object]:

@@ -61,6 +61,9 @@ def run_tool(name: str, command: Callable[[], int]) -> int:
     except BrokenPipeError:
         close_quietly()
         return OK
+    except OSError as wrong:
+        close_quietly()
+        return complain(name, f"input or output: {wrong.strerror or wrong}", exit_code=FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -64,8 +64,8 @@ def record_from_json(line: bytes) -> OutgoingRecord:
         key=bytes_from_json("key", described.get("key")),
         value=bytes_from_json("value", described.get("value")),
         headers=headers_from_json(described.get("headers")),
-        partition=whole_number("partition", described.get("partition")),
-        timestamp_ms=whole_number("timestamp", described.get("timestamp")),
+        partition=whole_number("partition", described.get("partition"), bits=31),
+        timestamp_ms=whole_number("timestamp", described.get("timestamp"), bits=63),
     )
 
 
@@ -112,7 +112,7 @@ def header_from_json(header: object) -> tuple[str, bytes | None]:
     raise ValueError('headers: expected a list of pairs such as [["name", "value"]]')
 
 
-def whole_number(name: str, number: object) -> int | None:
-    if number is None or (isinstance(number, int) and not isinstance(number, bool) and number >= 0):
+def whole_number(name: str, number: object, *, bits: int) -> int | None:
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**bits):
         return number
-    raise ValueError(f"{name}: expected a whole number or null")
+    raise ValueError(f"{name}: expected a whole number or null, from 0 to {2**bits - 1}")

@@ -20,7 +20,7 @@ from moldau.cli.connection import (
     split_pair,
     topic_failure,
 )
-from moldau.cli.failures import FAILED, OK
+from moldau.cli.failures import FAILED, OK, UsageError
 from moldau.cli.output import add_output_option, print_rows
 from moldau.cli.topic_description import describe, print_descriptions
 
@@ -110,7 +110,10 @@ def create_topics(admin: AdminClient, _metadata: Any, options: Namespace) -> int
         )
         for name in dict.fromkeys(options.topics)
     ]
-    answers = admin.create_topics(wanted, validate_only=options.dry_run, request_timeout=options.timeout)
+    try:
+        answers = admin.create_topics(wanted, validate_only=options.dry_run, request_timeout=options.timeout)
+    except ValueError as wrong:  # the library checks some of it before it asks a broker
+        raise UsageError(str(wrong)) from None
     fine = KafkaError.TOPIC_ALREADY_EXISTS if options.if_not_exists else None
     return report(answers, done="would create" if options.dry_run else "created", fine=fine)
 
@@ -127,10 +130,22 @@ def describe_topics(admin: AdminClient, metadata: Any, options: Namespace) -> in
 def delete_topics(admin: AdminClient, _metadata: Any, options: Namespace) -> int:
     answers = admin.delete_topics(list(dict.fromkeys(options.topics)), request_timeout=options.timeout)
     fine = KafkaError.UNKNOWN_TOPIC_OR_PART if options.if_exists else None
-    return report(answers, done="deleted", fine=fine)
+    return report(answers, done="deleted", fine=fine, failure=deletion_failure)
 
 
-def report(answers: Mapping[str, Future[Any]], *, done: str, fine: int | None) -> int:
+def deletion_failure(topic: str, error: KafkaError) -> str:
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return f"topic {topic!r} does not exist; --if-exists accepts that"
+    return topic_failure(topic, error)
+
+
+def report(
+    answers: Mapping[str, Future[Any]],
+    *,
+    done: str,
+    fine: int | None,
+    failure: Callable[[str, KafkaError], str] = topic_failure,
+) -> int:
     """One line for each topic; one failure does not hide what happened to the others."""
     exit_code = OK
     for topic, answer in answers.items():
@@ -139,7 +154,7 @@ def report(answers: Mapping[str, Future[Any]], *, done: str, fine: int | None) -
         except KafkaException as wrong:
             error = kafka_error(wrong)
             if error.code() != fine:
-                print(f"moldau topics: {topic_failure(topic, error)}", file=sys.stderr)
+                print(f"moldau topics: {failure(topic, error)}", file=sys.stderr)
                 exit_code = FAILED
         else:
             print(f"{done} {topic}")
