@@ -94,16 +94,22 @@ def test_a_properties_file(tmp_path: Path) -> None:
 
 
 def test_it_dies_with_the_process_that_started_it() -> None:
-    script = "import moldau, time; broker = moldau.run(); print(broker.pid, flush=True); time.sleep(600)"
+    script = (
+        "import moldau, time; broker = moldau.run();"
+        "print(broker.pid, broker.data_dir, sep=chr(10), flush=True); time.sleep(600)"
+    )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         broker_pid = int(parent.stdout.readline())
+        data_dir = Path(parent.stdout.readline().decode().strip())
+        assert data_dir.is_dir()
         assert is_alive(broker_pid)
         parent.send_signal(signal.SIGKILL)
     deadline_s = time.monotonic() + WAIT_S_MAX
     while is_alive(broker_pid):
         assert time.monotonic() < deadline_s, "the broker has outlived its owner"
         time.sleep(0.05)
+    assert not data_dir.parent.exists()
 
 
 def test_addresses() -> None:

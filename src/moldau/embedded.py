@@ -54,7 +54,8 @@ def run(
     command = [sys.executable, "-P", "-m", "moldau", "start"]
     if properties is not None:
         command.append(os.fspath(properties))
-    command += ["--host", host, "--port", str(port), "--data-dir", os.fspath(data), "--stop-with-stdin"]
+    command += ["--host", host, "--port", str(port), "--data-dir", os.fspath(data)]
+    command += ["--stop-with-stdin", "--scratch", os.fspath(scratch)]
     for key, value in (overrides or {}).items():
         command += ["--override", f"{key}={as_property(value)}"]
     try:

@@ -7,6 +7,8 @@ import errno
 import gc
 import logging
 import os
+import select
+import shutil
 import signal
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
@@ -74,6 +76,8 @@ def parse(arguments: list[str]) -> Namespace:
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
     parser.add_argument("--stop-with-stdin", action="store_true", help=SUPPRESS)
+    # A folder of that program's, to remove in its place when it died without doing so.
+    parser.add_argument("--scratch", type=Path, help=SUPPRESS)
     return parser.parse_args(arguments)
 
 
@@ -115,6 +119,8 @@ async def run(config: BrokerConfig, options: Namespace) -> None:
     if options.stop_with_stdin:
         stop_at_end_of_stdin(stop)
     await serve(config, announce=announcer(options.ready_fd), stop=stop)
+    if options.scratch is not None and stdin_has_ended():
+        shutil.rmtree(options.scratch, ignore_errors=True)
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:
@@ -140,6 +146,12 @@ def stop_at_end_of_stdin(stop: asyncio.Event) -> None:
             stop.set()
 
     loop.add_reader(stdin, look)
+
+
+def stdin_has_ended() -> bool:
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), select.POLLIN)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def announcer(ready_fd: int | None) -> Callable[[Running], None]:
