@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -198,3 +199,32 @@ def test_a_folder_that_cannot_be_written_to_gets_no_new_partitions(
     }
     append(log, b"c")
     assert contents(log) == [(0, b"a"), (1, b"c")]
+
+
+def test_a_disk_that_has_room_again_gets_new_partitions(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.fail(tmp_path, OSError(errno.ENOSPC, "No space left on device"))
+    assert log_for(directories).directory.parent == tmp_path
+    assert directories.failures == {}
+
+
+def test_a_partition_in_two_folders_is_refused(tmp_path: Path) -> None:
+    """As when a broker ran without one of its folders for a while: serving either copy would hide the other."""
+    directories = LogDirectories.open([tmp_path / "a"], node_id=1)
+    log_for(directories)
+    directories.close()
+    shutil.copytree(tmp_path / "a" / "orders-0", tmp_path / "b" / "orders-0")
+    with pytest.raises(UnusableDirectory, match=r"orders-0 is in .*/a and in .*/b; move one"):
+        LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+
+
+@pytest.mark.parametrize("name", ["partition.metadata", "strange.log", "strange.snapshot"])
+def test_a_partition_that_cannot_be_opened_is_named(tmp_path: Path, name: str) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log_for(directories)
+    directories.close()
+    (tmp_path / "orders-0" / name).write_text("garbage")
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    with pytest.raises(UnusableDirectory, match="orders-0"):
+        log_for(directories)
+    directories.close()

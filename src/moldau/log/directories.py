@@ -75,6 +75,25 @@ def _offsets(path: str, name: str) -> dict[TopicPartition, int]:
         return {}
 
 
+def _unmark(directory: DataDirectory) -> None:
+    """From now on only a clean stop makes the next start skip recovery."""
+    if directory.clean:
+        remove_if_there(f"{directory.path}/{CLEAN_SHUTDOWN}")
+        sync_path(directory.path)
+
+
+def _refuse_doubles(directories: list[DataDirectory]) -> None:
+    """Of two folders of one partition nobody can say which one has the records that count."""
+    homes: dict[TopicPartition, str] = {}
+    for each in directories:
+        for partition in each.folders:
+            if partition in homes:
+                raise UnusableDirectory(
+                    f"{partition} is in {homes[partition]} and in {each.path}; move one of the two folders away"
+                )
+            homes[partition] = each.path
+
+
 class LogDirectories:
     """All data folders of one broker, locked. One event loop owns it, as it owns the logs."""
 
@@ -84,6 +103,9 @@ class LogDirectories:
         self._doomed: list[str] = []
         for each in directories:
             self._look_around(each)
+        _refuse_doubles(directories)
+        for each in directories:
+            _unmark(each)
 
     @classmethod
     def open(cls, paths: Iterable[Path | str], *, node_id: int, cluster_id: str | None = None) -> LogDirectories:
@@ -104,10 +126,7 @@ class LogDirectories:
             raise
 
     def _look_around(self, directory: DataDirectory) -> None:
-        """Note which partitions are here. From now on only a clean stop makes the next start skip recovery."""
-        if directory.clean:
-            remove_if_there(f"{directory.path}/{CLEAN_SHUTDOWN}")
-            sync_path(directory.path)
+        """Note which partitions are here."""
         for entry in os.scandir(directory.path):
             if not entry.is_dir():
                 continue
@@ -145,12 +164,12 @@ class LogDirectories:
             LOGGER.error("data folder %s: %s", path, failure)
         directory.failure = failure.strerror or str(failure)
 
-    def place(self) -> str:
-        """The folder with the fewest partitions, which the next one goes to."""
-        sound = [each for each in self._directories.values() if each.failure is None]
-        if not sound:
-            raise UnusableDirectory("no data folder is left that can be written to")
-        return min(sound, key=lambda each: len(each.folders)).path
+    def _places(self) -> list[DataDirectory]:
+        """Where a new partition may go, best first: the fewest partitions, and last where a write has failed before."""
+        return sorted(self._directories.values(), key=lambda each: (each.failure is not None, len(each.folders)))
+
+    def has_folder(self, partition: TopicPartition) -> bool:
+        return any(partition in each.folders for each in self._directories.values())
 
     def log_for(
         self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
@@ -173,7 +192,10 @@ class LogDirectories:
 
     def _is_of(self, home: DataDirectory, partition: TopicPartition, topic_id: TopicId) -> bool:
         path = f"{home.path}/{partition}"
-        found = read_partition_metadata(path)
+        try:
+            found = read_partition_metadata(path)
+        except CorruptCheckpoint as wrong:
+            raise UnusableDirectory(str(wrong)) from wrong
         if found is None:
             write_partition_metadata(path, topic_id)
         if found is None or found == topic_id:
@@ -187,31 +209,36 @@ class LogDirectories:
     def _open(
         self, home: DataDirectory, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
     ) -> PartitionLog:
-        return PartitionLog.open(
-            f"{home.path}/{partition}",
-            partition=partition,
-            topic_id=topic_id,
-            config=config,
-            clean=home.clean,
-            recovery_point=home.recovery_points.get(partition, 0),
-            log_start_offset=home.starts.get(partition, 0),
-            now_ms=now_ms,
-        )
+        path = f"{home.path}/{partition}"
+        try:
+            return PartitionLog.open(
+                path,
+                partition=partition,
+                topic_id=topic_id,
+                config=config,
+                clean=home.clean,
+                recovery_point=home.recovery_points.get(partition, 0),
+                log_start_offset=home.starts.get(partition, 0),
+                now_ms=now_ms,
+            )
+        except (OSError, ValueError) as wrong:
+            raise UnusableDirectory(f"{path} can't be opened: {wrong}") from wrong
 
     def _create(
         self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
     ) -> PartitionLog:
         """In the folder with the fewest partitions, or the next one when that cannot be written to."""
-        while True:
-            home = self._directories[self.place()]
+        for home in self._places():
             path = f"{home.path}/{partition}"
             try:
                 log = PartitionLog.create(path, partition=partition, topic_id=topic_id, config=config, now_ms=now_ms)
             except OSError as failure:
                 self.fail(home.path, failure)
                 continue
+            home.failure = None  # a full disk has room again
             home.folders.add(partition)
             return log
+        raise UnusableDirectory(f"no data folder can be written to: {partition} has no place")
 
     def delete(self, log: PartitionLog) -> None:
         """Free the partition's name at once and its disk soon."""

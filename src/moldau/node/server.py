@@ -23,6 +23,7 @@ from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import GroupLimits
@@ -37,6 +38,7 @@ from moldau.store.store import StoreError
 log = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS_MIN = 120_000  # Kafka's fixed value: a session that young is not taken away
+MISSING_NAMED_MAX = 10
 THREADS = 4  # fsync, compaction and checkpoints: they wait for the disk, not for a core
 
 
@@ -113,10 +115,28 @@ def open_partitions(services: Services, config: BrokerConfig) -> None:
             services.config = configured(config, new)
         services.partitions.apply(old, new, defaults=services.config.topic_defaults, now_ms=services.clock.now_ms())
 
+    report_missing(services)
     follow(None, services.controller.image)
     for partition in services.directories.unclaimed():
         log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
+
+
+def report_missing(services: Services) -> None:
+    """Partitions that should be here begin empty; whoever forgot to name or mount a data folder has to learn of it."""
+    missing = [
+        TopicPartition(topic.name, index)
+        for topic in services.controller.image.topics.values()
+        for index, state in enumerate(topic.partitions)
+        if services.broker_id in state.replicas
+        and not services.directories.has_folder(TopicPartition(topic.name, index))
+    ]
+    if missing:
+        named = ", ".join(map(str, missing[:MISSING_NAMED_MAX])) + (", ..." if missing[MISSING_NAMED_MAX:] else "")
+        log.warning(
+            "%d partitions have no folder and begin empty: %s; if that is a surprise, stop and look at log.dirs",
+            len(missing), named,
+        )  # fmt: skip
 
 
 def group_coordinator(config: BrokerConfig, controller: Controller, partitions: Partitions) -> GroupCoordinator:
