@@ -192,10 +192,7 @@ class LogDirectories:
 
     def _is_of(self, home: DataDirectory, partition: TopicPartition, topic_id: TopicId) -> bool:
         path = f"{home.path}/{partition}"
-        try:
-            found = read_partition_metadata(path)
-        except CorruptCheckpoint as wrong:
-            raise UnusableDirectory(str(wrong)) from wrong
+        found = _topic_id(path)
         if found is None:
             write_partition_metadata(path, topic_id)
         if found is None or found == topic_id:
@@ -249,7 +246,7 @@ class LogDirectories:
     def unclaimed(self) -> dict[TopicPartition, TopicId | None]:
         """Partitions that have a folder here but that nobody asked for, with the id of their topic if they tell it."""
         return {
-            partition: read_partition_metadata(f"{each.path}/{partition}")
+            partition: _topic_id(f"{each.path}/{partition}")
             for each in self._directories.values()
             for partition in sorted(each.folders)
             if partition not in self._logs
@@ -294,6 +291,13 @@ class LogDirectories:
         for path in self._directories.keys() - unclean:
             write_clean_shutdown(path, broker_epoch)
         _release(each.lock for each in self._directories.values())
+
+
+def _topic_id(path: str) -> TopicId | None:
+    try:
+        return read_partition_metadata(path)
+    except CorruptCheckpoint as wrong:
+        raise UnusableDirectory(str(wrong)) from wrong
 
 
 def _close(log: PartitionLog) -> tuple[PartitionLog, OSError | None]:

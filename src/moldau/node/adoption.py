@@ -19,13 +19,13 @@ async def adopt_folders(services: Services) -> None:
 
     Only then: beside known topics a folder without one is what a deletion left behind, and must not come back to life.
     """
+    if services.controller.image.topics:
+        return
     found = {
         partition: topic_id
         for partition, topic_id in services.directories.unclaimed().items()
         if partition.topic != CLUSTER_METADATA_TOPIC
     }
-    if services.controller.image.topics or not found:
-        return
     for name in sorted({partition.topic for partition in found}):
         await _adopt(name, found, services)
 
