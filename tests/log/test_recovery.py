@@ -99,7 +99,7 @@ def test_a_missing_or_damaged_index_is_rebuilt_even_after_a_clean_stop(tmp_path:
     written = fill(log)
     log.close()
     before = files(tmp_path, ".index", ".timeindex")
-    path = Path(log.active.offset_index.path)
+    path = Path(log.active.offset_index.entries.path)
     if damage:
         path.write_bytes(damage)
     else:
@@ -113,7 +113,7 @@ def test_an_index_that_lies_is_found_out_when_it_is_used(tmp_path: Path) -> None
     log = create(tmp_path, config(index_interval_bytes=100))
     written = fill(log)
     log.close()
-    path = Path(log.active.offset_index.path)
+    path = Path(log.active.offset_index.entries.path)
     entries = bytearray(path.read_bytes())
     entries[7] ^= 1
     path.write_bytes(entries)

@@ -96,5 +96,5 @@ def test_a_length_that_cannot_be_is_not_followed(tmp_path: Path) -> None:
 def test_at_rest_a_segment_holds_no_file_and_no_index(tmp_path: Path) -> None:
     segment = filled(tmp_path, interval_bytes=0, spans=SPANS)
     segment.rest()
-    assert (segment.file, segment.offset_index.offsets, segment.time_index.timestamps) == (None, None, None)
+    assert (segment.file, segment.offset_index.entries.first, segment.time_index.entries.first) == (None, None, None)
     assert segment.load_max_timestamp() == Timed(NOW_MS + 121, 122)

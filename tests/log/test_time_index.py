@@ -13,11 +13,11 @@ BASE = 100
 
 def index(folder: Path, *, loaded: bool) -> TimeIndex:
     made = TimeIndex(str(folder / "100.timeindex"), BASE)
-    made.load()
+    made.entries.load()
     for timestamp, offset in ((1000, 104), (1000, 106), (900, 107), (2000, 110)):
         made.append(timestamp, offset)
     if not loaded:
-        made.unload()
+        made.entries.unload()
     return made
 
 
@@ -32,7 +32,7 @@ def test_entries_are_added_only_for_later_times_and_found_by_them(tmp_path: Path
         Timed(2000, 110),
         Timed(2000, 110),
     ]
-    assert (len(made), made.last()) == (2, Timed(2000, 110))
+    assert (len(made.entries), made.last()) == (2, Timed(2000, 110))
 
 
 def test_the_file_is_kafkas(tmp_path: Path) -> None:
@@ -46,9 +46,9 @@ def test_the_file_is_kafkas(tmp_path: Path) -> None:
 def test_truncating_forgets_later_offsets(tmp_path: Path, offset: int, kept: int) -> None:
     made = index(tmp_path, loaded=False)
     made.truncate_to(offset)
-    assert (len(made), (tmp_path / "100.timeindex").stat().st_size) == (kept, kept * 12)
+    assert (len(made.entries), (tmp_path / "100.timeindex").stat().st_size) == (kept, kept * 12)
 
 
 def test_an_index_without_a_file_is_empty(tmp_path: Path) -> None:
     made = TimeIndex(str(tmp_path / "none.timeindex"), BASE)
-    assert (made.lookup(500), made.last(), len(made)) == (Timed(-1, BASE), Timed(-1, BASE), 0)
+    assert (made.lookup(500), made.last(), len(made.entries)) == (Timed(-1, BASE), Timed(-1, BASE), 0)

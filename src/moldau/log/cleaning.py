@@ -215,8 +215,8 @@ class SegmentWriter:
         self.discard()
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         self._fd = os.open(self._prefix + LOG + CLEANED, flags, FILE_MODE)
-        self._offset_index.reset()
-        self._time_index.reset()
+        self._offset_index.entries.reset()
+        self._time_index.entries.reset()
         self._buffer = bytearray()
         self._size = self._unindexed_bytes = 0
         self._newest, self._newest_offset = NO_TIMESTAMP, base_offset
@@ -249,8 +249,8 @@ class SegmentWriter:
         self._fd = -1
         if self._newest > NO_TIMESTAMP:
             self._time_index.append(self._newest, self._newest_offset)
-        self._offset_index.unload()
-        self._time_index.unload()
+        self._offset_index.entries.unload()
+        self._time_index.entries.unload()
         for each in aborted:
             append_aborted(self._prefix + TRANSACTION_INDEX + CLEANED, each)
         for suffix in (OFFSET_INDEX, TIME_INDEX, TRANSACTION_INDEX):

@@ -227,8 +227,8 @@ def recover_segment(segment: Segment, producers: ProducerStates, epochs: LeaderE
         os.truncate(segment.path, end)
     if segment.max_timestamp >= 0:
         segment.time_index.append(segment.max_timestamp, segment.max_timestamp_offset)
-    segment.offset_index.unload()
-    segment.time_index.unload()
+    segment.offset_index.entries.unload()
+    segment.time_index.entries.unload()
     return size - end
 
 

@@ -130,8 +130,8 @@ class Segment:
     def wake(self) -> OpenFile:
         """Get ready to be appended to."""
         self.file = OpenFile(self.path, os.O_RDWR)
-        self.offset_index.load()
-        self.time_index.load()
+        self.offset_index.entries.load()
+        self.time_index.entries.load()
         self.awake = True
         self.load_max_timestamp()
         return self.file
@@ -139,8 +139,8 @@ class Segment:
     def rest(self) -> None:
         """Give back descriptor and memory; the next append wakes the segment again."""
         if self.awake:
-            self.offset_index.unload()
-            self.time_index.unload()
+            self.offset_index.entries.unload()
+            self.time_index.entries.unload()
             self.awake = False
             self.file = None
 
@@ -245,17 +245,17 @@ class Segment:
             self.note(base_offset + delta, timestamp, position=position, size=body_bytes + OVERHEAD_BYTES)
         self.size = size
         if was_awake:
-            self.offset_index.save()
-            self.time_index.save()
+            self.offset_index.entries.save()
+            self.time_index.entries.save()
         else:
             if self.max_timestamp > NO_TIMESTAMP:
                 self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
-            self.offset_index.unload()
-            self.time_index.unload()
+            self.offset_index.entries.unload()
+            self.time_index.entries.unload()
 
     def reset_indexes(self) -> None:
-        self.offset_index.reset()
-        self.time_index.reset()
+        self.offset_index.entries.reset()
+        self.time_index.entries.reset()
         self.unindexed_bytes = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
 
@@ -263,8 +263,8 @@ class Segment:
         """Give everything back and save nothing, because the files go."""
         self.file = None
         self.awake = False
-        self.offset_index.offsets = self.offset_index.positions = None
-        self.time_index.offsets = self.time_index.timestamps = None
+        self.offset_index.entries.forget()
+        self.time_index.entries.forget()
 
     def truncate_to(self, offset: int) -> int:
         """Drop the batch that holds an offset and everything after it; gives the segment's new end."""
@@ -318,8 +318,8 @@ class Segment:
     def indexes_full(self, index_bytes_max: int) -> bool:
         """The time index keeps one entry free for the one that closes it."""
         return (
-            len(self.offset_index) >= index_bytes_max // OFFSET_ENTRY.size
-            or len(self.time_index) >= index_bytes_max // TIME_ENTRY.size - 1
+            len(self.offset_index.entries) >= index_bytes_max // OFFSET_ENTRY.size
+            or len(self.time_index.entries) >= index_bytes_max // TIME_ENTRY.size - 1
         )
 
     def modified_ms(self) -> int:
@@ -342,9 +342,9 @@ class Segment:
     def index_fault(self) -> str | None:
         """What is wrong with an index file, or None."""
         if fault := self.offset_index.fault(self.size):
-            return f"{self.offset_index.path} {fault}"
+            return f"{self.offset_index.entries.path} {fault}"
         if fault := self.time_index.fault():
-            return f"{self.time_index.path} {fault}"
+            return f"{self.time_index.entries.path} {fault}"
         return None
 
     @classmethod

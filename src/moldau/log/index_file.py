@@ -1,0 +1,107 @@
+"""A sparse index as a file: entries of two numbers, of which the first ever grows.
+
+The entries of an active segment live in two arrays. Those not yet in the file are written when the segment rolls or
+rests, because after a crash the unflushed part is indexed anew. Other segments are searched in their file.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from struct import Struct
+from typing import TypeAlias
+
+from moldau.log.files import last_at_or_below, last_entry, read_whole, size_of, write_at
+
+WRITE_ALL = -1  # in place of the number of entries that the file has
+Entry: TypeAlias = "tuple[int, int]"
+
+
+class IndexFile:
+    """One index's entries; `kinds` are the array types of the two columns."""
+
+    __slots__ = ("_entry", "_kinds", "_written", "first", "path", "second")
+
+    def __init__(self, path: str, entry: Struct, kinds: str) -> None:
+        self.path = path
+        self.first: array[int] | None = None
+        self.second: array[int] | None = None
+        self._entry = entry
+        self._kinds = kinds
+        self._written = 0
+
+    def __len__(self) -> int:
+        return len(self.first) if self.first is not None else max(0, size_of(self.path)) // self._entry.size
+
+    def load(self) -> None:
+        """Bring the entries into memory, for a segment that is appended to."""
+        raw = read_whole(self.path) or b""
+        entries = list(self._entry.iter_unpack(raw[: len(raw) - len(raw) % self._entry.size]))
+        self.first = array(self._kinds[0], [entry[0] for entry in entries])
+        self.second = array(self._kinds[1], [entry[1] for entry in entries])
+        self._written = len(entries)
+
+    def unload(self) -> None:
+        self.save()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of the entries in memory, whatever the file has."""
+        self.first = self.second = None
+
+    def append(self, first: int, second: int) -> None:
+        assert self.first is not None
+        assert self.second is not None
+        self.first.append(first)
+        self.second.append(second)
+
+    def last_stored(self) -> Entry | None:
+        """The last entry of the file, whatever is in memory."""
+        found = last_entry(self.path, self._entry)
+        return None if found is None else (found[0], found[1])
+
+    def at_or_below(self, first: int) -> Entry | None:
+        """The last entry whose first number is not larger."""
+        if self.first is None or self.second is None:
+            found = last_at_or_below(self.path, self._entry, 0, first)
+            return None if found is None else (found[0], found[1])
+        slot = bisect_right(self.first, first)
+        return (self.first[slot - 1], self.second[slot - 1]) if slot else None
+
+    def last(self) -> Entry | None:
+        if self.first is None or self.second is None:
+            return self.last_stored()
+        return (self.first[-1], self.second[-1]) if self.first else None
+
+    def keep_below(self, number: int, *, is_second: bool = False) -> None:
+        """Forget every entry whose first number, or second, is this one or a larger one."""
+        if self.first is None:
+            self.load()
+        assert self.first is not None
+        assert self.second is not None
+        keep = bisect_left(self.second if is_second else self.first, number)
+        del self.first[keep:]
+        del self.second[keep:]
+        self._written = WRITE_ALL
+        self.save()
+
+    def reset(self) -> None:
+        """Begin anew in memory; the file is replaced when it is saved the next time."""
+        self.first, self.second = array(self._kinds[0]), array(self._kinds[1])
+        self._written = WRITE_ALL
+
+    def save(self) -> None:
+        """Write what the file lacks, or all of it when it holds what it should not."""
+        if self.first is None or self.second is None or self._written == len(self.first):
+            return
+        start = max(0, self._written)
+        fresh = zip(self.first[start:], self.second[start:], strict=True)
+        write_at(self.path, b"".join([self._entry.pack(*entry) for entry in fresh]), start * self._entry.size)
+        self._written = len(self.first)
+
+    def size_fault(self) -> str | None:
+        """What is wrong with the file, seen from its size."""
+        size = size_of(self.path)
+        if size < 0:
+            return "does not exist"
+        return f"has {size} bytes, which is no multiple of {self._entry.size}" if size % self._entry.size else None
