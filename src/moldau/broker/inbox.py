@@ -16,7 +16,7 @@ SIZE_BYTES = 4
 PRODUCE = 0
 FRAME_BYTES_MIN = 8  # key, version and correlation id: a request with less can't even be answered with an error
 _SIZE = Struct(">i")
-_GROWTH_BYTES = 256 * limits.KIB
+_FIRST_BYTES = 4 * limits.KIB
 _GROWTH_BYTES_MAX = 4 * limits.MIB
 
 
@@ -63,18 +63,23 @@ class Inbox:
             return
         if self._own is not None and self._at == 0 and left < len(self._own):
             return
-        room = min(max(self._wanted(left) - left, 0), max(left, _GROWTH_BYTES), _GROWTH_BYTES_MAX)
-        own = self._own
-        if own is not None and self._at == 0:
-            # Growing where it is moves pages instead of bytes: a large frame is in memory once, not twice.
-            self._view.release()
+        wanted = self._wanted(left)
+        if self._own is None or self._at:
+            # Four times what has arrived is all that a frame of usual size needs.
+            own = bytearray(max(left, min(wanted, max(4 * left, _FIRST_BYTES))))
+            own[:left] = self._view[self._at : self._end]
         else:
-            own = bytearray(self._view[self._at : self._end])
+            own = self._grown(self._own, max(0, min(wanted - left, 4 * left, _GROWTH_BYTES_MAX)))
+        self._own, self._view, self._at, self._end = own, memoryview(own), 0, left
+
+    def _grown(self, own: bytearray, room: int) -> bytearray:
+        """Growing where it is moves pages instead of bytes: a large frame is in memory once, not twice."""
+        self._view.release()
         try:
             own.extend(bytes(room))
         except BufferError:  # somebody still looks at an earlier frame in it
             own = own + bytes(room)
-        self._own, self._view, self._at, self._end = own, memoryview(own), 0, left
+        return own
 
     def is_full(self) -> bool:
         """True when there is no room to receive more before a frame is taken out. Asked after `keep`."""
