@@ -52,6 +52,19 @@ def run_to_its_end(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[st
     )
 
 
+def test_closed_standard_streams_are_nobodys_file(tmp_path: Path) -> None:
+    ready, told = os.pipe()
+    command = " ".join(start_command("--port", "0", "--ready-fd", str(told)))
+    with subprocess.Popen(["sh", "-c", f"exec {command} <&- >&- 2>&-"], cwd=tmp_path, pass_fds=(told,)) as process:
+        os.close(told)
+        with os.fdopen(ready) as answer:
+            assert "listeners" in answer.readline()
+        assert {os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in range(3)} == {os.devnull}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S_MAX) == 0
+    assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with started(cwd=tmp_path) as (process, port):

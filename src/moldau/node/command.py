@@ -30,6 +30,8 @@ OK = 0
 FAILED = 1
 USAGE = 2
 
+STDERR_FD = 2
+
 EXAMPLES = """\
 examples:
   moldau start                                   on localhost:9092, data in ./moldau-data
@@ -43,6 +45,7 @@ The command line wins over the environment (MOLDAU_NUM_PARTITIONS=3), the enviro
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    occupy_standard_streams()
     logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(message)s")
     try:
         config = configuration(options)
@@ -79,6 +82,13 @@ def parse(arguments: list[str]) -> Namespace:
     # A folder of that program's, to remove in its place when it died without doing so.
     parser.add_argument("--scratch", type=Path, help=SUPPRESS)
     return parser.parse_args(arguments)
+
+
+def occupy_standard_streams() -> None:
+    """Where a supervisor closed stdin, stdout or stderr, no data file may get its number, and what is printed there."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= STDERR_FD:
+        pass
+    os.close(fd)
 
 
 def port_number(text: str) -> int:
