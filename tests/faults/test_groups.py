@@ -14,8 +14,8 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 import moldau
+from moldau.coordinator.placement import partition_for
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
-from moldau.groups.placement import partition_for
 from tests import apache_kafka
 from tests.apache_kafka import ApacheKafka, free_ports
 from tests.faults.clients import PATIENT, create_topic

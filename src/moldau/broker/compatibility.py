@@ -102,17 +102,17 @@ NOTES = MappingProxyType(
             "UNKNOWN_TOPIC_OR_PARTITION once and leaves the client to ask again"
         ),
         ApiKey.FIND_COORDINATOR: (
-            "groups only; always COORDINATOR_NOT_AVAILABLE, with a message, for transactions, and INVALID_REQUEST for "
-            "share groups: there are no such coordinators yet. The topic of groups is created before the first answer, "
-            "where Kafka leaves the client to ask again"
+            "INVALID_REQUEST for share groups: there is no such coordinator yet. The topics of groups and transactions "
+            "are created before the first answer, where Kafka leaves the client to ask again"
         ),
         ApiKey.CREATE_TOPICS: "no quota on partition creations; answers are in the order of the request",
         ApiKey.DELETE_TOPICS: "answers are in the order of the request, where Kafka shuffles them",
         ApiKey.INIT_PRODUCER_ID: (
-            "idempotent producers only: a transactional id is refused with UNSUPPORTED_VERSION, which every client "
-            "takes as final. Clients ask for the transaction's coordinator first, and wait for one until their own "
-            "time limit"
+            "a producer with an epoch that is out of date is refused at once, where Kafka aborts the open transaction "
+            "of its successor first"
         ),
+        ApiKey.UPDATE_FEATURES: "`transaction.version` is the only feature",
+        ApiKey.LIST_TRANSACTIONS: "regular expressions are Python's, where Kafka has RE2's",
         ApiKey.DESCRIBE_CONFIGS: (
             "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. A broker shows the "
             "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself, because "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from moldau.broker.fetch_sessions import FetchSessions
     from moldau.broker.flushing import Flusher
+    from moldau.broker.markers import Markers
     from moldau.broker.partitions import Partitions
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from moldau.core.config.broker import BrokerConfig
     from moldau.groups.coordinator import GroupCoordinator
     from moldau.log.directories import LogDirectories
+    from moldau.transactions.coordinator import TransactionCoordinator
     from moldau.wire.frame import RequestHeader
     from moldau.wire.messages.api_versions import ApiVersion
 
@@ -34,6 +36,8 @@ class Services:
     fetch_sessions: FetchSessions
     flusher: Flusher
     groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    markers: Markers
 
 
 @dataclass(slots=True, frozen=True)

@@ -2,49 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from moldau.broker.context import Services
 from moldau.controller.topics import NewTopic, decide_create_topics
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.core.topic_names import GROUP_METADATA_TOPIC
+from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+
+
+class Keys(NamedTuple):
+    """The configuration of an internal topic's size."""
+
+    partitions: str
+    replicas: str
+
+
+_KEYS: Mapping[str, Keys] = MappingProxyType(
+    {
+        GROUP_METADATA_TOPIC: Keys("offsets.topic.num.partitions", "offsets.topic.replication.factor"),
+        TRANSACTION_STATE_TOPIC: Keys(
+            "transaction.state.log.num.partitions", "transaction.state.log.replication.factor"
+        ),
+    }
+)
 
 
 async def auto_create(services: Services, names: Iterable[str]) -> dict[str, ErrorCode]:
     """Create the topics with the broker's defaults; gives the errors of those that could not be."""
-    return await _create(
-        services, [_group_topic(services) if name == GROUP_METADATA_TOPIC else NewTopic(name) for name in names]
-    )
+    return await _create(services, [_new_topic(services, name) for name in names])
 
 
-async def create_group_topic(services: Services) -> ErrorCode:
-    """The topic of groups and committed offsets."""
-    errors = await _create(services, [_group_topic(services)])
-    return errors.get(GROUP_METADATA_TOPIC, ErrorCode.NONE)
+async def create_internal_topic(services: Services, name: str) -> ErrorCode:
+    """A topic that a coordinator keeps its state in."""
+    errors = await _create(services, [_new_topic(services, name)])
+    return errors.get(name, ErrorCode.NONE)
 
 
-def _group_topic(services: Services) -> NewTopic:
-    """It has fewer replicas than configured while there are fewer brokers."""
+def _new_topic(services: Services, name: str) -> NewTopic:
+    """An internal one has fewer replicas than configured while there are fewer brokers."""
+    keys = _KEYS.get(name)
+    if keys is None:
+        return NewTopic(name)
     config = services.config
-    brokers = sum(1 for _ in services.controller.image.active_brokers())
     return NewTopic(
-        GROUP_METADATA_TOPIC,
-        partitions=config.int("offsets.topic.num.partitions"),
-        replication_factor=min(config.int("offsets.topic.replication.factor"), max(brokers, 1)),
-        configs=internal_topic_configs(GROUP_METADATA_TOPIC, config),
+        name,
+        partitions=config.int(keys.partitions),
+        replication_factor=min(config.int(keys.replicas), _broker_count(services)),
+        configs=internal_topic_configs(name, config, replicas_max=_broker_count(services)),
     )
 
 
-def internal_topic_configs(name: str, config: BrokerConfig) -> tuple[tuple[str, str], ...]:
+def _broker_count(services: Services) -> int:
+    return max(1, sum(1 for _ in services.controller.image.active_brokers()))
+
+
+def internal_topic_configs(name: str, config: BrokerConfig, *, replicas_max: int) -> tuple[tuple[str, str], ...]:
     """What a topic needs so that what a coordinator keeps there is kept; nothing for a topic of users."""
-    if name != GROUP_METADATA_TOPIC:
-        return ()
-    return (
-        ("cleanup.policy", "compact"),
-        ("compression.type", "producer"),
-        ("segment.bytes", str(config.int("offsets.topic.segment.bytes"))),
-    )
+    if name == GROUP_METADATA_TOPIC:
+        return (
+            ("cleanup.policy", "compact"),
+            ("compression.type", "producer"),
+            ("segment.bytes", str(config.int("offsets.topic.segment.bytes"))),
+        )
+    if name == TRANSACTION_STATE_TOPIC:
+        replicas_min = min(config.int("transaction.state.log.min.isr"), replicas_max)
+        return (
+            ("cleanup.policy", "compact"),
+            ("compression.type", "uncompressed"),
+            ("min.insync.replicas", str(replicas_min)),
+            ("segment.bytes", str(config.int("transaction.state.log.segment.bytes"))),
+            ("unclean.leader.election.enable", "false"),
+        )
+    return ()
 
 
 async def _create(services: Services, wanted: Sequence[NewTopic]) -> dict[str, ErrorCode]:

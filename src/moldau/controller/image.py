@@ -61,6 +61,8 @@ class ClusterImage:
     colliding_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
     next_producer_id: int = 0
+    features: Mapping[str, int] = field(default_factory=dict)  # only levels that somebody chose
+    features_epoch: int = 0
     changed_topics: frozenset[str] = field(default=frozenset(), compare=False)  # against the image published before
 
     def topic_by_id(self, topic_id: bytes) -> TopicImage | None:

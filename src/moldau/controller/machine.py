@@ -8,6 +8,7 @@ from typing import Any
 
 from moldau.controller.brokers import apply_broker_registered
 from moldau.controller.configs import apply_broker_configs_changed, apply_topic_configs_changed
+from moldau.controller.features import apply_features_finalized
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.partitions import apply_partition_changed, apply_partitions_added
 from moldau.controller.producer_ids import apply_producer_ids_allocated
@@ -15,6 +16,7 @@ from moldau.controller.records import (
     BrokerConfigsChanged,
     BrokerRegistered,
     ClusterCreated,
+    FeaturesFinalized,
     PartitionChanged,
     PartitionsAdded,
     ProducerIdsAllocated,
@@ -49,6 +51,7 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         TopicConfigsChanged: apply_topic_configs_changed,
         BrokerConfigsChanged: apply_broker_configs_changed,
         ProducerIdsAllocated: apply_producer_ids_allocated,
+        FeaturesFinalized: apply_features_finalized,
     }
 )
 
@@ -72,4 +75,6 @@ def snapshot_records(image: ClusterImage) -> list[Record]:
     records += [BrokerConfigsChanged(broker, dict(values)) for broker, values in image.broker_configs.items()]
     if image.next_producer_id:
         records.append(ProducerIdsAllocated(image.next_producer_id))
+    if image.features_epoch:
+        records.append(FeaturesFinalized(image.features_epoch, dict(image.features)))
     return records

@@ -58,6 +58,13 @@ class ProducerIdsAllocated(msgspec.Struct, frozen=True, array_like=True, tag="pr
     next_producer_id: int
 
 
+class FeaturesFinalized(msgspec.Struct, frozen=True, array_like=True, tag="features"):
+    """All levels that were ever chosen; the epoch grows with every choice."""
+
+    epoch: int
+    levels: dict[str, int]
+
+
 Record = (
     ClusterCreated
     | BrokerRegistered
@@ -68,6 +75,7 @@ Record = (
     | TopicConfigsChanged
     | BrokerConfigsChanged
     | ProducerIdsAllocated
+    | FeaturesFinalized
 )
 
 _ENCODER = msgspec.msgpack.Encoder()

@@ -97,10 +97,12 @@ class Runtime(Generic[M]):
         failed: Callable[[ErrorCode], R],
         *,
         producer: Producer | None = None,
+        at_once: bool = False,
     ) -> R | Future[R]:
         """The reply of a decision: now if nothing has to be waited for, otherwise when it is committed or released.
 
-        With a producer the facts are part of its transaction, or end it.
+        With a producer the facts are part of its transaction, or end it. `at_once` does not wait for others to share
+        the append, so that a lone replica can reply now.
         """
         now_ms = self._clock.now_ms()
         decision = decide(self.machine, now_ms)
@@ -110,6 +112,10 @@ class Runtime(Generic[M]):
                 return failed(error)
             for fact in decision.records:
                 self.machine.apply(fact)
+            if at_once:
+                self._append()
+                if self.is_stopped:
+                    return failed(ErrorCode.NOT_COORDINATOR)
         self._set_timers(decision.timers, now_ms)
         return self._answer(decision, failed)
 

@@ -63,8 +63,10 @@ class Shards(Generic[M]):
         partition_of: Callable[[int], Partition | None],
         partition_count: Callable[[], int],
         clock: Clock,
+        on_started: Callable[[Slot[M]], None] | None = None,
     ) -> None:
         self._make_machine = make_machine
+        self._on_started = on_started
         self._partition_of = partition_of
         self._partition_count = partition_count
         self._clock = clock
@@ -100,6 +102,11 @@ class Shards(Generic[M]):
         for slot in self._slots.values():
             if slot.is_loaded and not slot.runtime.is_stopped:
                 yield slot.runtime
+
+    def machines(self) -> Iterator[M]:
+        """Also those that are being loaded."""
+        for slot in self._slots.values():
+            yield slot.runtime.machine
 
     def resume(self) -> None:
         """Begin to load what the logs hold. Partitions without any record wait until somebody needs them."""
@@ -168,6 +175,8 @@ class Shards(Generic[M]):
     def _begin(self, slot: Slot[M]) -> None:
         slot.is_loaded = True
         slot.runtime.write(lambda machine, now_ms: machine.decide_started(now_ms), nobody_hears)
+        if self._on_started is not None:
+            self._on_started(slot)
 
 
 def nobody_hears(_: ErrorCode) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from moldau.coordinator.journal import Producer
+from moldau.coordinator.placement import partition_for
 from moldau.coordinator.shards import Shards, nobody_hears
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
 from moldau.groups.limits import GroupLimits
 from moldau.groups.offsets import Committing
-from moldau.groups.placement import partition_for
 from moldau.groups.shard import GroupShard
 from moldau.replication.partition import Partition
 

@@ -124,6 +124,16 @@ class ProducerStates:
         self.check(header, offset=offset, origin=origin, verified=verified)
         return None
 
+    def is_open(self, producer_id: int, epoch: int) -> bool:
+        """Whether this epoch of a producer has an open transaction here; that of an epoch before is another one."""
+        producer = self.producers.get(producer_id)
+        return producer is not None and producer.transaction_start >= 0 and producer.epoch == epoch
+
+    def is_repeated(self, header: BatchHeader) -> bool:
+        """Whether the batch is in the log already, and the producer did not hear of it."""
+        producer = self.producers.get(header.producer_id)
+        return producer is not None and producer.duplicate_of(header) is not None
+
     def check(self, header: BatchHeader, *, offset: int, origin: Origin, verified: bool) -> None:
         """Refuse a data batch of a past epoch, out of sequence, or of a transaction that nobody opened."""
         producer = self.producers.get(header.producer_id)

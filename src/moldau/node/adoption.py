@@ -33,7 +33,7 @@ async def adopt_folders(services: Services) -> None:
 async def _adopt(name: str, found: dict[TopicPartition, TopicId | None], services: Services) -> None:
     indexes = [partition.partition for partition in found if partition.topic == name]
     topic_id = found[TopicPartition(name, min(indexes))] or random_uuid()
-    configs = internal_topic_configs(name, services.config)
+    configs = internal_topic_configs(name, services.config, replicas_max=1)
     topic = NewTopic(name, partitions=max(indexes) + 1, replication_factor=1, configs=configs)
     reply = await services.controller.write(
         lambda image: decide_create_topics(image, [topic], config=services.config, new_id=lambda: topic_id)

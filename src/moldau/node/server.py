@@ -24,12 +24,10 @@ from moldau.controller.runtime import Controller
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import TopicPartition
-from moldau.core.topic_names import GROUP_METADATA_TOPIC
-from moldau.groups.coordinator import GroupCoordinator
-from moldau.groups.limits import GroupLimits
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.node.adoption import adopt_folders
+from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.running import BoundListener, Running, StartFailed
 from moldau.store.sqlite import FILE_NAME as METADATA_FILE
 from moldau.store.sqlite import SqliteStore
@@ -67,6 +65,8 @@ async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
     running.push_async_callback(controller.close)
 
     partitions = Partitions(config.node_id, directories)
+    producer_ids = ProducerIds(controller)
+    groups, transactions, markers = coordinators(config, controller, partitions, producer_ids=producer_ids)
     services = Services(
         broker_id=config.node_id,
         api_versions=announced(TABLE),
@@ -75,20 +75,21 @@ async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
         controller=controller,
         partitions=partitions,
         directories=directories,
-        producer_ids=ProducerIds(controller),
+        producer_ids=producer_ids,
         fetch_sessions=FetchSessions(
             sessions_max=config.int("max.incremental.fetch.session.cache.slots"),
             eviction_ms_min=FETCH_SESSION_EVICTION_MS_MIN,
         ),
         flusher=Flusher(executor),
-        groups=group_coordinator(config, controller, partitions),
+        groups=groups,
+        transactions=transactions,
+        markers=markers,
     )
     listeners = bind(services, running)
     await controller.register(broker_image(config, listeners))
     await adopt_folders(services)
     open_partitions(services, config)
-    coordinate_groups(services)
-    running.push_async_callback(services.groups.stop)
+    coordinate(services, running)
     housekeeping = Housekeeping(services, executor)
     housekeeping.start()
     running.push_async_callback(housekeeping.stop)
@@ -137,36 +138,6 @@ def report_missing(services: Services) -> None:
             "%d partitions have no folder and begin empty: %s; if that is a surprise, stop and look at log.dirs",
             len(missing), named,
         )  # fmt: skip
-
-
-def group_coordinator(config: BrokerConfig, controller: Controller, partitions: Partitions) -> GroupCoordinator:
-    def partition_count() -> int:
-        topic = controller.image.topics.get(GROUP_METADATA_TOPIC)
-        return config.int("offsets.topic.num.partitions") if topic is None else len(topic.partitions)
-
-    return GroupCoordinator(
-        partition_of=lambda index: partitions.get(GROUP_METADATA_TOPIC, index),
-        partition_count=partition_count,
-        limits=GroupLimits.of(config),
-        clock=SystemClock(),
-    )
-
-
-def coordinate_groups(services: Services) -> None:
-    """Load the groups there are, and forget their offsets of topics that go."""
-
-    def follow(old: ClusterImage, new: ClusterImage) -> None:
-        gone = [name for name in new.changed_topics if name in old.topics and _is_other(old, new, name)]
-        if gone:
-            services.groups.topics_deleted(gone)
-
-    services.groups.resume()
-    services.controller.subscribe(follow)
-
-
-def _is_other(old: ClusterImage, new: ClusterImage, name: str) -> bool:
-    topic = new.topics.get(name)
-    return topic is None or topic.id != old.topics[name].id
 
 
 def bind(services: Services, running: AsyncExitStack) -> list[Listener]:

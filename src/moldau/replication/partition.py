@@ -74,9 +74,14 @@ class Partition:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if self.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def append(self, records: memoryview, *, now_ms: int) -> Appended:
-        """Append a client's batches as the leader; raises LogError and changes nothing if they can't be."""
-        appended = self.log.append_as_leader(records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms)
+    def append(self, records: memoryview, *, now_ms: int, verified: bool = False) -> Appended:
+        """Append a client's batches as the leader; raises LogError and changes nothing if they can't be.
+
+        `verified` says that their transaction's coordinator knows of this partition.
+        """
+        appended = self.log.append_as_leader(
+            records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms, verified=verified
+        )
         if not appended.duplicate:
             self.high_watermark = self.log.end_offset
             for watcher in self.watchers:

@@ -6,7 +6,7 @@ log holds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from typing import Protocol
 
 from moldau.core.decision import Decision, Parked, Timer
@@ -83,6 +83,11 @@ class TransactionShard:
         """Whether the next InitProducerId or EndTxn of this id is to bring a producer id that nobody has yet."""
         transaction = self.transactions.get(transactional_id)
         return transaction is None or transaction.is_epoch_exhausted
+
+    def wants_spare_id(self, transactional_ids: Iterable[str]) -> bool:
+        """Whether a time-out of one of them will need `spare_id`, and there is none."""
+        known = (self.transactions.get(each) for each in transactional_ids)
+        return self.spare_id is None and any(each is not None and each.is_epoch_exhausted for each in known)
 
     def decide_next_markers(self, under_way: Set[str]) -> Decision[tuple[MarkersDue, ...] | Parked]:
         """The markers to write, but for those transactional ids whose markers are under way; waits until there are any.

@@ -38,17 +38,10 @@ def until_available(wire: Wire, request: FindCoordinatorRequest, version: int) -
         assert monotonic() < deadline_s, found
 
 
-@pytest.mark.usefixtures("moldau_only")
 @pytest.mark.parametrize("version", [1, 3])
-def test_no_coordinator_of_transactions_is_available(wire: Wire, version: int) -> None:
-    found = wire.ask(FindCoordinatorRequest(key="x", key_type=TRANSACTION), version, FindCoordinatorResponse)
-    assert (found.error_code, found.node_id, found.host, found.port) == (
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        -1,
-        "",
-        -1,
-    )
-    assert "transactions" in (found.error_message or "")
+def test_a_transactional_id_has_a_coordinator(wire: Wire, version: int, broker_id: int) -> None:
+    found = until_available(wire, FindCoordinatorRequest(key="x", key_type=TRANSACTION), version)
+    assert (found.error_code, found.node_id) == (ErrorCode.NONE, broker_id)
 
 
 @pytest.mark.parametrize("version", [1, 3])

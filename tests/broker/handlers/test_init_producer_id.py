@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import random_uuid
 from moldau.wire.messages import InitProducerIdRequest, InitProducerIdResponse
+from moldau.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from tests.broker.handlers.wire import Wire
+
+ANSWER_WAIT_S = 30.0
 
 
 def init(wire: Wire, version: int = 4, **fields: Any) -> InitProducerIdResponse:
@@ -34,6 +39,18 @@ def test_half_a_request_is_a_mistake(wire: Wire, fields: dict[str, Any]) -> None
     assert (refused.error_code, refused.producer_id, refused.producer_epoch) == (ErrorCode.INVALID_REQUEST, -1, -1)
 
 
-@pytest.mark.usefixtures("moldau_only")
-def test_transactions_are_refused_for_good(wire: Wire) -> None:
-    assert init(wire, transactional_id="payments").error_code == ErrorCode.UNSUPPORTED_VERSION
+def test_a_transactional_id_keeps_its_producer_id_and_fences_whoever_had_it(wire: Wire) -> None:
+    name = f"payments-{random_uuid().hex()}"
+    deadline_s = monotonic() + ANSWER_WAIT_S
+    find = FindCoordinatorRequest(key=name, key_type=1)
+    while wire.ask(find, 3, FindCoordinatorResponse).error_code or init(wire, transactional_id=name).error_code:
+        assert monotonic() < deadline_s  # Apache Kafka creates the topic of transactions when it is first asked
+    first, second = init(wire, transactional_id=name), init(wire, transactional_id=name)
+    assert (first.error_code, second.error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    assert (second.producer_id, second.producer_epoch) == (first.producer_id, first.producer_epoch + 1)
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
+def test_a_transaction_s_time_out_has_limits(wire: Wire, timeout_ms: int) -> None:
+    refused = init(wire, transactional_id="payments", transaction_timeout_ms=timeout_ms)
+    assert refused.error_code == ErrorCode.INVALID_TRANSACTION_TIMEOUT

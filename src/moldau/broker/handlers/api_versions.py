@@ -12,13 +12,15 @@ from collections.abc import Iterable
 from moldau.broker.api import Api, api
 from moldau.broker.context import Context
 from moldau.broker.outbox import Part
+from moldau.controller.features import SUPPORTED, finalized
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import encoder
 from moldau.wire.frame import response_parts
 from moldau.wire.messages import ApiVersionsRequest, ApiVersionsResponse
-from moldau.wire.messages.api_versions import ApiVersion
+from moldau.wire.messages.api_versions import ApiVersion, FinalizedFeatureKey, SupportedFeatureKey
 
+LEVEL_0_SINCE = 4  # older clients fail on a feature whose lowest level is 0
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 # librdkafka decides which compression types it may use by the lowest Produce version, so Apache Kafka goes on
@@ -49,4 +51,14 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     named = (request.client_software_name, request.client_software_version)
     if context.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=context.services.api_versions)
+    image = context.services.controller.image
+    return ApiVersionsResponse(
+        api_keys=context.services.api_versions,
+        supported_features=[
+            SupportedFeatureKey(name, lowest, highest)
+            for name, (lowest, highest) in SUPPORTED.items()
+            if lowest > 0 or context.version >= LEVEL_0_SINCE
+        ],
+        finalized_features_epoch=image.features_epoch,
+        finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in finalized(image).items()],
+    )

@@ -1,30 +1,30 @@
 """FindCoordinator: v1 adds the key's type and an error message, v4 asks for many keys at once, v6 for share groups.
 
-The coordinator of a group is the leader of its partition of `__consumer_offsets`, which is created when the first group
-asks. No coordinator of transactions runs here yet. Clients take COORDINATOR_NOT_AVAILABLE as "not now" and give up at
-their own time limit.
+The coordinator of a group is the leader of its partition of `__consumer_offsets`, and that of a transactional id the
+leader of its partition of `__transaction_state`. Each topic is created when the first asks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from types import MappingProxyType
 from typing import Any
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.leaders import endpoints
-from moldau.broker.topic_creation import create_group_topic
+from moldau.broker.topic_creation import create_internal_topic
+from moldau.coordinator.placement import partition_for
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.limits import COORDINATOR_KEYS_MAX
-from moldau.core.topic_names import GROUP_METADATA_TOPIC
+from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 NO_NODE = -1
 NO_PORT = -1
 BATCHED_SINCE = 4
-GROUP = 0
-TRANSACTION = 1
+_TOPICS = MappingProxyType({0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC})
 
 
 @api(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest, versions=(0, 6))
@@ -34,31 +34,26 @@ def find_coordinator(
     keys = request.coordinator_keys if context.version >= BATCHED_SINCE else [request.key]
     if len(keys) > COORDINATOR_KEYS_MAX:
         raise ProtocolViolation(f"{len(keys)} coordinators at once; allowed {COORDINATOR_KEYS_MAX}")
-    if request.key_type == GROUP and GROUP_METADATA_TOPIC not in context.services.controller.image.topics:
-        return _after_creation(keys, context)
+    topic = _TOPICS.get(request.key_type)
+    if topic is not None and topic not in context.services.controller.image.topics:
+        return _after_creation(topic, request.key_type, keys=keys, context=context)
     return _response([_find(key, request.key_type, context) for key in keys], context.version)
 
 
-async def _after_creation(keys: list[str], context: Context) -> FindCoordinatorResponse:
-    await create_group_topic(context.services)
-    return _response([_find(key, GROUP, context) for key in keys], context.version)
+async def _after_creation(topic: str, key_type: int, *, keys: list[str], context: Context) -> FindCoordinatorResponse:
+    await create_internal_topic(context.services, topic)
+    return _response([_find(key, key_type, context) for key in keys], context.version)
 
 
 def _find(key: str, key_type: int, context: Context) -> Coordinator:
-    if key_type == GROUP:
-        return _group_coordinator(key, context)
-    if key_type == TRANSACTION:
-        missing = "This broker does not coordinate transactions yet."
-        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, missing)
-    return _refused(key, ErrorCode.INVALID_REQUEST, f"Coordinators of type {key_type} are not supported.")
-
-
-def _group_coordinator(key: str, context: Context) -> Coordinator:
+    name = _TOPICS.get(key_type)
+    if name is None:
+        return _refused(key, ErrorCode.INVALID_REQUEST, f"Coordinators of type {key_type} are not supported.")
     image = context.services.controller.image
-    topic = image.topics.get(GROUP_METADATA_TOPIC)
+    topic = image.topics.get(name)
     if topic is None:
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE.message)
-    leader = topic.partitions[context.services.groups.index_of(key)].leader
+    leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
     for node_id, host, port, _ in endpoints(image, [leader], context.peer.listener_name):
         return Coordinator(key=key, node_id=node_id, host=host, port=port)
     return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE.message)

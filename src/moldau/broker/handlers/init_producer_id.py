@@ -1,8 +1,7 @@
 """InitProducerId: v3 lets a producer bump the epoch of an id it has, v4 and v5 only widen the error codes.
 
 Idempotent producers get an id that nobody had before, also when they bring one along: a new id is a stronger fence
-than a bumped epoch, and it is what Kafka does. There are no transactions yet. A transactional id is refused with an
-error that clients do not retry: a producer that can't work should stop at once and say so.
+than a bumped epoch, and it is what Kafka does. With a transactional id its coordinator decides.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.transactions.errors import error_for_client
+from moldau.transactions.producers import Initialising
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -20,9 +21,11 @@ FIRST_EPOCH = 0
 
 @api(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, versions=(0, 5))
 async def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
-    error = _check(request)
-    if error is not ErrorCode.NONE:
-        return _refused(error)
+    is_half_known = (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH)
+    if request.transactional_id == "" or is_half_known:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is not None:
+        return await _transactional(request, request.transactional_id, context)
     try:
         producer_id = await context.services.producer_ids.next()
     except ApiError as wrong:
@@ -30,14 +33,19 @@ async def init_producer_id(request: InitProducerIdRequest, context: Context) -> 
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=FIRST_EPOCH)
 
 
-def _check(request: InitProducerIdRequest) -> ErrorCode:
-    if request.transactional_id == "":
-        return ErrorCode.INVALID_REQUEST
-    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
-        return ErrorCode.INVALID_REQUEST
-    if request.transactional_id is not None:
-        return ErrorCode.UNSUPPORTED_VERSION
-    return ErrorCode.NONE
+async def _transactional(
+    request: InitProducerIdRequest, transactional_id: str, context: Context
+) -> InitProducerIdResponse:
+    reply = await context.services.transactions.init_producer_id(
+        Initialising(
+            transactional_id=transactional_id,
+            timeout_ms=request.transaction_timeout_ms,
+            producer_id=request.producer_id,
+            epoch=request.producer_epoch,
+        )
+    )
+    error = error_for_client(reply.error, ApiKey.INIT_PRODUCER_ID, context.version)
+    return InitProducerIdResponse(error_code=error, producer_id=reply.producer_id, producer_epoch=reply.epoch)
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import asyncio
 
+from moldau.broker.admission import check_produced
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.leaders import current_leader, node_endpoints
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.core.ids import TopicPartition
 from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
 from moldau.log.validation import check_request
 from moldau.replication.partition import Partition
+from moldau.transactions.transaction import Producer
 from moldau.wire.api import ApiKey
-from moldau.wire.batch import TRANSACTIONAL
+from moldau.wire.batch import TRANSACTIONAL, read_header
 from moldau.wire.messages import ProduceRequest, ProduceResponse
 from moldau.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -40,11 +43,11 @@ _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH
 class Work:
     """What holds for all partitions of one request, and what they leave to be done at its end."""
 
-    __slots__ = ("acks", "has_refusal", "is_transactional", "now_ms", "services", "to_flush", "version")
+    __slots__ = ("acks", "has_refusal", "now_ms", "services", "to_flush", "transactional_id", "version")
 
     def __init__(self, request: ProduceRequest, context: Context) -> None:
         self.acks = request.acks
-        self.is_transactional = request.transactional_id is not None
+        self.transactional_id = request.transactional_id
         self.version = context.version
         self.services = context.services
         self.now_ms = context.services.clock.now_ms()
@@ -99,10 +102,11 @@ def _append(partition: Partition | None, data: PartitionProduceData, work: Work)
     records = data.records
     check_request(records, work.version)
     assert isinstance(records, memoryview), "the decoder gives views, and check_request refuses a missing one"
-    if not work.is_transactional and records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL:
-        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    verified = False
+    if records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL:
+        verified = _verify(partition, records, work)
     try:
-        appended = partition.append(records, now_ms=work.now_ms)
+        appended = partition.append(records, now_ms=work.now_ms, verified=verified)
     except InvalidRecord as wrong:
         raise LogError(wrong.code, wrong.message) from None
     if partition.log.must_flush:
@@ -113,6 +117,24 @@ def _append(partition: Partition | None, data: PartitionProduceData, work: Work)
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=appended.log_start_offset,
     )
+
+
+def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
+    """Ask the coordinator about the first batch of a transaction here; the ones after it need no more than the log."""
+    if work.transactional_id is None:
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    header = read_header(records, 0)
+    producers = partition.log.producers
+    if producers.is_open(header.producer_id, header.producer_epoch) or producers.is_repeated(header):
+        return False
+    check_produced(
+        work.services,
+        work.transactional_id,
+        Producer(header.producer_id, header.producer_epoch),
+        TopicPartition(partition.topic, partition.index),
+        version=work.version,
+    )
+    return True
 
 
 def _not_here(name: str, topic_id: bytes | None, *, index: int, services: Services) -> ApiError:

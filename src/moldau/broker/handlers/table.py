@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from moldau.broker.api import Api
+from moldau.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
+from moldau.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
 from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.api_versions import api_versions
 from moldau.broker.handlers.create_partitions import create_partitions
@@ -16,6 +18,8 @@ from moldau.broker.handlers.describe_groups import describe_groups
 from moldau.broker.handlers.describe_log_dirs import describe_log_dirs
 from moldau.broker.handlers.describe_producers import describe_producers
 from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
+from moldau.broker.handlers.describe_transactions import describe_transactions
+from moldau.broker.handlers.end_txn import end_txn
 from moldau.broker.handlers.fetch import fetch
 from moldau.broker.handlers.find_coordinator import find_coordinator
 from moldau.broker.handlers.heartbeat import heartbeat
@@ -26,6 +30,7 @@ from moldau.broker.handlers.leave_group import leave_group
 from moldau.broker.handlers.list_config_resources import list_config_resources
 from moldau.broker.handlers.list_groups import list_groups
 from moldau.broker.handlers.list_offsets import list_offsets
+from moldau.broker.handlers.list_transactions import list_transactions
 from moldau.broker.handlers.metadata import metadata
 from moldau.broker.handlers.offset_commit import offset_commit
 from moldau.broker.handlers.offset_delete import offset_delete
@@ -33,6 +38,9 @@ from moldau.broker.handlers.offset_fetch import offset_fetch
 from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from moldau.broker.handlers.produce import produce
 from moldau.broker.handlers.sync_group import sync_group
+from moldau.broker.handlers.txn_offset_commit import txn_offset_commit
+from moldau.broker.handlers.update_features import update_features
+from moldau.broker.handlers.write_txn_markers import write_txn_markers
 
 TABLE: tuple[Api, ...] = (
     produce,
@@ -53,6 +61,11 @@ TABLE: tuple[Api, ...] = (
     delete_topics,
     delete_records,
     init_producer_id,
+    add_partitions_to_txn,
+    add_offsets_to_txn,
+    end_txn,
+    write_txn_markers,
+    txn_offset_commit,
     offset_for_leader_epoch,
     describe_configs,
     alter_configs,
@@ -63,6 +76,9 @@ TABLE: tuple[Api, ...] = (
     offset_delete,
     describe_cluster,
     describe_producers,
+    update_features,
+    describe_transactions,
+    list_transactions,
     list_config_resources,
     describe_topic_partitions,
 )

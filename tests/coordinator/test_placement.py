@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.groups.placement import java_hash, partition_for
+from moldau.coordinator.placement import java_hash, partition_for
 
 
 @pytest.mark.parametrize(

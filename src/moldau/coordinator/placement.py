@@ -1,4 +1,4 @@
-"""Which partition of `__consumer_offsets` a group belongs to."""
+"""Which partition of an internal topic a group or a transactional id belongs to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from struct import iter_unpack
 _INT_MIN = -(2**31)
 
 
-def partition_for(group_id: str, partition_count: int) -> int:
+def partition_for(key: str, partition_count: int) -> int:
     """As every Kafka broker and tool computes it, from Java's hash of the id."""
-    code = java_hash(group_id)
+    code = java_hash(key)
     return 0 if code == _INT_MIN else abs(code) % partition_count
 
 

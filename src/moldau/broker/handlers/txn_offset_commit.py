@@ -1,0 +1,121 @@
+"""TxnOffsetCommit, v0 to v5: offsets of a group that count when their transaction is committed.
+
+v3 names the member, so that one of an old generation is refused. v5, of the second protocol, makes the group part of
+the transaction by itself; before that AddOffsetsToTxn has done it.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Iterator
+
+from moldau.broker.admission import admission_error
+from moldau.broker.answers import together
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.controller.image import ClusterImage
+from moldau.coordinator.journal import Producer as JournalProducer
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.core.topic_names import GROUP_METADATA_TOPIC
+from moldau.groups.offsets import CommittedPartition, Committing
+from moldau.transactions.transaction import Producer
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+LOADING_IS_KNOWN_SINCE = 2
+ABORTABLE_IS_KNOWN_SINCE = 4
+ADDS_SINCE = 5
+
+
+@api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, versions=(0, 5))
+def txn_offset_commit(
+    request: TxnOffsetCommitRequest, context: Context
+) -> TxnOffsetCommitResponse | Future[TxnOffsetCommitResponse]:
+    accepted = list(_accepted(request, context.services.controller.image))
+    answer = _commit(request, accepted, context) if accepted else []
+
+    def shape(answers: list[list[ErrorCode]]) -> TxnOffsetCommitResponse:
+        places = [(each.topic, each.partition) for each in accepted]
+        told = [_told(error, context.version) for error in answers[0]]
+        return _response(request, dict(zip(places, told, strict=True)))
+
+    return together([answer], shape)
+
+
+def _accepted(request: TxnOffsetCommitRequest, image: ClusterImage) -> Iterator[CommittedPartition]:
+    """What is of a partition that exists."""
+    for topic in request.topics:
+        known = image.topics.get(topic.name)
+        for each in topic.partitions:
+            if known is not None and 0 <= each.partition_index < len(known.partitions):
+                yield CommittedPartition(
+                    topic.name,
+                    each.partition_index,
+                    each.committed_offset,
+                    each.committed_leader_epoch,
+                    each.committed_metadata,
+                    known.id,
+                )
+
+
+def _commit(
+    request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], context: Context
+) -> list[ErrorCode] | Future[list[ErrorCode]]:
+    error = _admission_error(request, context)
+    if error is not ErrorCode.NONE:
+        return [error] * len(accepted)
+    committing = Committing(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        generation=request.generation_id,
+        instance_id=request.group_instance_id,
+        partitions=accepted,
+    )
+    producer = JournalProducer(request.producer_id, request.producer_epoch)
+    return context.services.groups.commit_in_transaction(committing, producer)
+
+
+def _admission_error(request: TxnOffsetCommitRequest, context: Context) -> ErrorCode:
+    services = context.services
+    where = TopicPartition(GROUP_METADATA_TOPIC, services.groups.index_of(request.group_id))
+    partition = services.partitions.get(*where)
+    if partition is None or not partition.is_leader:
+        return ErrorCode.NOT_COORDINATOR
+    if partition.log.producers.is_open(request.producer_id, request.producer_epoch):
+        return ErrorCode.NONE
+    producer = Producer(request.producer_id, request.producer_epoch)
+    adds = context.version >= ADDS_SINCE
+    return admission_error(services, request.transactional_id, producer, where, adds=adds)
+
+
+def _told(error: ErrorCode, version: int) -> ErrorCode:
+    """Errors in the words of clients that were written before them."""
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < LOADING_IS_KNOWN_SINCE:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if error is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_IS_KNOWN_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return error
+
+
+def _response(request: TxnOffsetCommitRequest, errors: dict[tuple[str, int], ErrorCode]) -> TxnOffsetCommitResponse:
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [
+                    TxnOffsetCommitResponsePartition(
+                        each.partition_index,
+                        errors.get((topic.name, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                    )
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )

@@ -1,0 +1,51 @@
+"""Transaction markers on their way into partitions that this broker leads."""
+
+from __future__ import annotations
+
+from asyncio import Future
+
+from moldau.broker.partitions import Partitions
+from moldau.coordinator.journal import Producer as JournalProducer
+from moldau.core.clock import Clock
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.core.topic_names import GROUP_METADATA_TOPIC
+from moldau.groups.coordinator import GroupCoordinator
+from moldau.transactions.markers import MarkersDue, build_marker
+
+
+class Markers:
+    def __init__(self, partitions: Partitions, groups: GroupCoordinator, clock: Clock) -> None:
+        self._partitions = partitions
+        self._groups = groups
+        self._clock = clock
+
+    def write(self, where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> ErrorCode | Future[ErrorCode]:
+        partition = self._partitions.get(where.topic, where.partition)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if not partition.is_leader:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if where.topic == GROUP_METADATA_TOPIC:
+            # The offsets that the transaction committed count, or are forgotten, with the marker.
+            answer = self._groups.end_transaction(
+                where.partition,
+                JournalProducer(
+                    due.producer.producer_id, due.producer.epoch, transaction_version=due.transaction_version
+                ),
+                is_commit=due.is_commit,
+                coordinator_epoch=coordinator_epoch,
+            )
+        else:
+            answer = ErrorCode.NONE
+            now_ms = self._clock.now_ms()
+            marker = build_marker(
+                due.producer, is_commit=due.is_commit, coordinator_epoch=coordinator_epoch, now_ms=now_ms
+            )
+            try:
+                partition.append_own(memoryview(marker), now_ms=now_ms, transaction_version=due.transaction_version)
+            except ApiError as wrong:
+                return wrong.code
+        # Readers of committed records can go on over everything that the transaction held back.
+        partition.disturb()
+        return answer

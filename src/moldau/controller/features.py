@@ -1,0 +1,81 @@
+"""The levels of the cluster's features: what all brokers have agreed to do, so that clients may rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from moldau.controller.image import ClusterImage, Draft
+from moldau.controller.records import FeaturesFinalized
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+
+TRANSACTION_VERSION = "transaction.version"
+
+# Lowest and highest level that this release knows; a cluster begins at the highest.
+SUPPORTED: Mapping[str, tuple[int, int]] = MappingProxyType({TRANSACTION_VERSION: (0, 2)})
+
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+class FeatureUpdate(NamedTuple):
+    feature: str
+    level: int
+    upgrade_type: int = UPGRADE
+
+
+class FeatureReply(NamedTuple):
+    error: ErrorCode
+    message: str | None = None
+
+
+def level_of(image: ClusterImage, feature: str) -> int:
+    return image.features.get(feature, SUPPORTED[feature][1])
+
+
+def finalized(image: ClusterImage) -> dict[str, int]:
+    """As it is announced: a feature at level 0 is one that is off."""
+    levels = {feature: level_of(image, feature) for feature in SUPPORTED}
+    return {feature: level for feature, level in levels.items() if level > 0}
+
+
+def decide_update_features(
+    image: ClusterImage, updates: Sequence[FeatureUpdate], *, controller_id: int, validate_only: bool
+) -> Decision[FeatureReply]:
+    """All of them, or none."""
+    for update in updates:
+        reason = _refusal(image, update, controller_id)
+        if reason is not None:
+            message = f"Invalid update version {update.level} for feature {update.feature}. {reason}"
+            return Decision.reply_only(FeatureReply(ErrorCode.INVALID_UPDATE_VERSION, message))
+    levels = {**image.features, **{update.feature: update.level for update in updates}}
+    if validate_only or not updates:
+        return Decision.reply_only(FeatureReply(ErrorCode.NONE))
+    return Decision((FeaturesFinalized(image.features_epoch + 1, levels),), FeatureReply(ErrorCode.NONE))
+
+
+def _refusal(image: ClusterImage, update: FeatureUpdate, controller_id: int) -> str | None:
+    feature, level, upgrade_type = update
+    if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return "The controller does not support the given upgrade type."
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    if feature not in SUPPORTED:
+        return f"Local controller {controller_id} does not support this feature."
+    lowest, highest = SUPPORTED[feature]
+    if not lowest <= level <= highest:
+        return f"Local controller {controller_id} only supports versions {lowest}-{highest}"
+    current = level_of(image, feature)
+    if level < current and upgrade_type == UPGRADE:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe "
+            "downgrade."
+        )
+    if level > current and upgrade_type != UPGRADE:
+        return "Can't downgrade to a newer version."
+    return None
+
+
+def apply_features_finalized(draft: Draft, record: FeaturesFinalized) -> None:
+    draft.set(features=record.levels, features_epoch=record.epoch)

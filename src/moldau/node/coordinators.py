@@ -1,0 +1,98 @@
+"""The two coordinators: how they are put together, what they load at start, what they follow in the cluster."""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+from moldau.broker.context import Services
+from moldau.broker.markers import Markers
+from moldau.broker.partitions import Partitions
+from moldau.controller.features import TRANSACTION_VERSION, level_of
+from moldau.controller.image import ClusterImage
+from moldau.controller.producer_ids import ProducerIds
+from moldau.controller.runtime import Controller
+from moldau.core.clock import SystemClock
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from moldau.groups.coordinator import GroupCoordinator
+from moldau.groups.limits import GroupLimits
+from moldau.transactions.coordinator import TransactionCoordinator
+from moldau.transactions.limits import TransactionLimits
+from moldau.transactions.markers import MarkersDue
+
+
+class Coordinators(NamedTuple):
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    markers: Markers
+
+
+def coordinators(
+    config: BrokerConfig, controller: Controller, partitions: Partitions, *, producer_ids: ProducerIds
+) -> Coordinators:
+    clock = SystemClock()
+    groups = GroupCoordinator(
+        partition_of=lambda index: partitions.get(GROUP_METADATA_TOPIC, index),
+        partition_count=_partition_count(controller, GROUP_METADATA_TOPIC, config.int("offsets.topic.num.partitions")),
+        limits=GroupLimits.of(config),
+        clock=clock,
+    )
+    markers = Markers(partitions, groups, clock)
+
+    def write_marker(where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> ErrorCode | Future[ErrorCode]:
+        if where.topic not in controller.image.topics:
+            return ErrorCode.NONE  # it was deleted, with the records that the marker would be for
+        return markers.write(where, due, coordinator_epoch)
+
+    transactions = TransactionCoordinator(
+        partition_of=lambda index: partitions.get(TRANSACTION_STATE_TOPIC, index),
+        partition_count=_partition_count(
+            controller, TRANSACTION_STATE_TOPIC, config.int("transaction.state.log.num.partitions")
+        ),
+        limits=_transaction_limits(config, controller.image),
+        clock=clock,
+        next_producer_id=producer_ids.next,
+        write_marker=write_marker,
+    )
+    return Coordinators(groups, transactions, markers)
+
+
+def _partition_count(controller: Controller, topic: str, configured: int) -> Callable[[], int]:
+    """How many partitions an internal topic has, or will have once it is created."""
+
+    def count() -> int:
+        known = controller.image.topics.get(topic)
+        return configured if known is None else len(known.partitions)
+
+    return count
+
+
+def _transaction_limits(config: BrokerConfig, image: ClusterImage) -> TransactionLimits:
+    return TransactionLimits.of(config, transaction_version=level_of(image, TRANSACTION_VERSION))
+
+
+def coordinate(services: Services, running: AsyncExitStack) -> None:
+    """Load what there is, and follow the cluster: offsets of topics that go, and the level of transactions."""
+
+    def follow(old: ClusterImage, new: ClusterImage) -> None:
+        gone = [name for name in new.changed_topics if name in old.topics and _is_other(old, new, name)]
+        if gone:
+            services.groups.topics_deleted(gone)
+        if old.features_epoch != new.features_epoch:
+            services.transactions.limit(_transaction_limits(services.config, new))
+
+    services.groups.resume()
+    running.push_async_callback(services.groups.stop)
+    services.transactions.resume()
+    running.push_async_callback(services.transactions.stop)
+    services.controller.subscribe(follow)
+
+
+def _is_other(old: ClusterImage, new: ClusterImage, name: str) -> bool:
+    topic = new.topics.get(name)
+    return topic is None or topic.id != old.topics[name].id

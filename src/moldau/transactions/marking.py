@@ -1,0 +1,85 @@
+"""Writing the markers of one shard's transactions, from the moment that they are due until every partition has them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from asyncio import Future
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
+
+from moldau.coordinator.runtime import Runtime
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.transactions.markers import MarkersDue, Outcome, outcome_of
+from moldau.transactions.shard import TransactionShard
+
+RETRY_INTERVAL_S = 0.1  # Kafka's: a leader that isn't ready is usually starting
+
+log = logging.getLogger(__name__)
+
+# Writes the marker that is due to a partition, under a coordinator's epoch. A partition that is gone needs none.
+WriteMarker: TypeAlias = Callable[[TopicPartition, MarkersDue, int], "ErrorCode | Future[ErrorCode]"]
+
+
+class Marking:
+    """It waits for outcomes by asking its shard, which answers when there is one and it is committed."""
+
+    __slots__ = ("_abandoned", "_coordinator_epoch", "_retries", "_runtime", "_write_marker")
+
+    def __init__(
+        self, runtime: Runtime[TransactionShard], *, coordinator_epoch: int, write_marker: WriteMarker
+    ) -> None:
+        self._runtime = runtime
+        self._coordinator_epoch = coordinator_epoch
+        self._write_marker = write_marker
+        self._retries: dict[str, asyncio.Task[None]] = {}  # by transactional id
+        self._abandoned: set[str] = set()
+
+    async def run(self) -> None:
+        try:
+            while (dues := await self._next()) is not None:
+                for due in dues:
+                    await self._mark(due)
+        finally:
+            for retry in self._retries.values():
+                retry.cancel()
+
+    async def _next(self) -> tuple[MarkersDue, ...] | None:
+        """None when another coordinator takes over."""
+        answer: Any = self._runtime.write(
+            lambda shard, _: shard.decide_next_markers(self._retries.keys() | self._abandoned), lambda _: None
+        )
+        dues: tuple[MarkersDue, ...] | None = await answer if isinstance(answer, Future) else answer
+        return dues
+
+    async def _mark(self, due: MarkersDue) -> None:
+        left = await self._attempt(due, due.partitions)
+        if left:
+            # The others must not wait for a partition that may be away for long.
+            retry = self._retry(due, left)
+            self._retries[due.transactional_id] = asyncio.get_running_loop().create_task(retry, name="markers again")
+
+    async def _retry(self, due: MarkersDue, left: Collection[TopicPartition]) -> None:
+        while left and not self._runtime.is_stopped:
+            await asyncio.sleep(RETRY_INTERVAL_S)
+            left = await self._attempt(due, left)
+        del self._retries[due.transactional_id]
+
+    async def _attempt(self, due: MarkersDue, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """Write what can be written; gives the partitions to try again, and completes the transaction if none is."""
+        left: list[TopicPartition] = []
+        for partition in sorted(partitions):
+            answer = self._write_marker(partition, due, self._coordinator_epoch)
+            error = await answer if isinstance(answer, Future) else answer
+            outcome = outcome_of(error)
+            if outcome is Outcome.GIVE_UP:
+                # Whoever fenced us writes the markers; the outcome stays in the log for whoever leads it next.
+                log.warning("the marker of %s for %s was refused: %s", due.transactional_id, partition, error.name)
+                self._abandoned.add(due.transactional_id)
+                return []
+            if outcome is Outcome.RETRY:
+                left.append(partition)
+        if not left and not self._runtime.is_stopped:
+            self._runtime.write(lambda shard, now_ms: shard.decide_markers_written(due, now_ms), lambda error: error)
+        return left
