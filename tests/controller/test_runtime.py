@@ -141,22 +141,29 @@ def test_a_caller_that_gives_up_leaves_no_trace_or_a_whole_topic(tmp_path: Path)
     run(test)
 
 
+class FullDisk:
+    """The store of a test, whose appends or snapshots fail while there is no room for them."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.full = False
+        self.full_for_snapshots = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    async def append(self, payload: bytes, *, controller_epoch: int) -> int:
+        if self.full:
+            raise StoreError("database or disk is full")
+        return await self.store.append(payload, controller_epoch=controller_epoch)
+
+    async def snapshot(self, payload: bytes, *, position: int, controller_epoch: int) -> None:
+        if self.full_for_snapshots:
+            raise StoreError("database or disk is full")
+        await self.store.snapshot(payload, position=position, controller_epoch=controller_epoch)
+
+
 def test_a_write_that_the_disk_refuses_changes_nothing(tmp_path: Path) -> None:
-    class FullDisk:
-        """The store of a test, whose appends fail while it is full."""
-
-        def __init__(self, store: SqliteStore) -> None:
-            self.store = store
-            self.full = False
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.store, name)
-
-        async def append(self, payload: bytes, *, controller_epoch: int) -> int:
-            if self.full:
-                raise StoreError("database or disk is full")
-            return await self.store.append(payload, controller_epoch=controller_epoch)
-
     async def test() -> None:
         disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
         controller = await Controller.open(disk, 1, cluster_id="cluster")
@@ -169,6 +176,24 @@ def test_a_write_that_the_disk_refuses_changes_nothing(tmp_path: Path) -> None:
         disk.full = False
         await create(controller, "a")
         assert "a" in controller.image.topics
+        await controller.close()
+        await disk.close()
+
+    run(test)
+
+
+def test_a_snapshot_that_the_disk_refuses_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "ENTRIES_PER_SNAPSHOT_MIN", 1)
+
+    async def test() -> None:
+        disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
+        controller = await Controller.open(disk, 1, cluster_id="cluster")
+        disk.full_for_snapshots = True
+        await controller.register(BrokerImage(1, ENDPOINTS))
+        assert [made.error for made in await create(controller, "a")] == [ErrorCode.NONE]
+        disk.full_for_snapshots = False
+        await create(controller, "b")
+        assert not (await disk.read(START)).entries
         await controller.close()
         await disk.close()
 

@@ -148,7 +148,13 @@ class Controller:
         self._count(payload)
         await self._publish(draft.finish())
         if self._snapshot_is_due():
-            await self._take_snapshot()
+            try:
+                await self._take_snapshot()
+            except Fenced:
+                raise
+            except StoreError as wrong:
+                # The entry is committed, and the replies must say so; the next one tries the snapshot again.
+                _log.error("the metadata log could not be shortened: %s", wrong)
 
     def _fail(self, replies: list[asyncio.Future[Any]], wrong: StoreError) -> None:
         _log.error("metadata can't be changed: %s", wrong)
