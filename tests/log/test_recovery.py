@@ -172,3 +172,19 @@ def test_a_damaged_epoch_file_is_read_from_the_batches(tmp_path: Path) -> None:
     log.close()
     (tmp_path / str(PARTITION) / "leader-epoch-checkpoint").write_text("0\n5\nnonsense\n")
     assert reopen(tmp_path, SMALL).epochs.entries == log.epochs.entries
+
+
+def test_a_segment_is_read_once_whoever_wrote_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    indexed_often = config(index_interval_bytes=100)  # or the end of the log is looked for by reading all of it
+    log = create(tmp_path, indexed_often)
+    fill(log)
+    read: list[int] = []
+    pread = os.pread
+
+    def counting(fd: int, size: int, position: int) -> bytes:
+        read.append(len(got := pread(fd, size, position)))
+        return got
+
+    monkeypatch.setattr(os, "pread", counting)
+    assert reopen(tmp_path, indexed_often, clean=False).end_offset == 12
+    assert sum(read) < 2 * Path(log.active.path).stat().st_size

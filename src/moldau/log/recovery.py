@@ -312,7 +312,7 @@ def rebuild_producers(
     for offset in [each for each in snapshot_offsets if each > end_offset]:
         remove_if_there(f"{path}/{offset_name(offset)}{SNAPSHOT}")
         snapshot_offsets.remove(offset)
-    if producers.end_offset == end_offset and producers.producers:
+    if producers.end_offset == end_offset:
         return
     producers.clear(log_start_offset)
     load_latest(path, snapshot_offsets, producers)
