@@ -16,7 +16,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicId, TopicPartition
 from moldau.log.directories import LogDirectories
 from moldau.log.errors import LogError
-from moldau.log.meta_properties import UnusableDirectory
+from moldau.log.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.partition_log import PartitionLog
 from tests.log.samples import NOW_MS, TOPIC_ID, append, config, contents
 
@@ -206,6 +206,54 @@ def test_a_disk_that_has_room_again_gets_new_partitions(tmp_path: Path) -> None:
     directories.fail(tmp_path, OSError(errno.ENOSPC, "No space left on device"))
     assert log_for(directories).directory.parent == tmp_path
     assert directories.failures == {}
+
+
+def test_a_log_that_grows_again_ends_the_failure_of_its_folder(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = log_for(directories)
+    append(log, b"a")
+    directories.fail(tmp_path, OSError(errno.ENOSPC, "No space left on device"))
+    assert directories.failures == {tmp_path: "No space left on device"}
+    append(log, b"b")
+    assert directories.failures == {}
+
+
+def test_a_partition_that_could_not_be_made_leaves_nothing_in_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+
+    def full(fd: int, data: bytes, position: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "pwrite", full)
+        with pytest.raises(NoPlace, match="orders-0"):
+            log_for(directories)
+    assert not (tmp_path / "orders-0").exists()
+    append(log_for(directories), b"a")
+
+
+def test_a_stop_without_room_says_which_folder_will_be_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    append(log_for(directories), b"kept")
+    replace = os.replace
+
+    def full(source: str, target: str) -> None:
+        if target.startswith(str(tmp_path / "a")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "replace", full)
+        directories.close()
+    assert [line for line in caplog.messages if "No space" in line and str(tmp_path / "a") in line]
+    assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
+    assert (tmp_path / "b" / ".kafka_cleanshutdown").exists()
+    again = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    assert contents(log_for(again)) == [(0, b"kept")]
 
 
 def test_a_partition_in_two_folders_is_refused(tmp_path: Path) -> None:

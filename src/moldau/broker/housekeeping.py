@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 NEVER_MS = 2**63 - 1
 TICK_MS = 1_000
+COMPLETION_INTERVAL_MS = 3_000
 Duty: TypeAlias = Callable[[int], "Awaitable[None] | None"]
 
 
@@ -38,6 +39,7 @@ class Housekeeping:
         self._every(lambda: config.int("log.flush.offset.checkpoint.interval.ms"), self.write_checkpoints)
         self._every(lambda: config.int("producer.id.expiration.check.interval.ms"), self.expire_producers)
         self._every(lambda: self._services.config.int("log.cleaner.backoff.ms"), self.compact)
+        self._every(lambda: COMPLETION_INTERVAL_MS, self._services.partitions.complete)
         self._every(lambda: TICK_MS, self.flush_due)
         self._every(lambda: TICK_MS, self.remove_files)
 

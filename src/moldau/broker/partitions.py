@@ -9,6 +9,7 @@ from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import TopicPartition
 from moldau.log.directories import LogDirectories
+from moldau.log.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Leadership, Partition
 
@@ -23,6 +24,9 @@ class Partitions:
         self._directories = directories
         self._topics: dict[str, dict[int, Partition]] = {}
         self._by_id: dict[bytes, dict[int, Partition]] = {}
+        self._incomplete: set[str] = set()
+        self._image = ClusterImage()
+        self._defaults = TopicConfig.defaults()
 
     def get(self, topic: str, index: int) -> Partition | None:
         found = self._topics.get(topic)
@@ -44,6 +48,7 @@ class Partitions:
 
     def apply(self, old: ClusterImage | None, new: ClusterImage, *, defaults: TopicConfig, now_ms: int) -> None:
         """Make the folders what the image says: new partitions, gone topics, changed leaders and configs."""
+        self._image, self._defaults = new, defaults
         before = old.topics if old is not None else {}
         if old is None or old.broker_configs != new.broker_configs:
             changed: Iterable[str] = before.keys() | new.topics.keys()
@@ -54,21 +59,47 @@ class Partitions:
             if known is not None and (topic is None or topic.id != known.id):
                 self._remove(known)
             if topic is not None:
-                self._update(topic, defaults.override(topic.configs), now_ms)
+                self._update(topic, defaults.override(topic.configs), now_ms, starting=old is None)
 
-    def _update(self, topic: TopicImage, config: TopicConfig, now_ms: int) -> None:
+    def complete(self, now_ms: int) -> None:
+        """Try again what could not be made, on a full disk for one, until a folder refuses again."""
+        for name in sorted(self._incomplete):
+            topic = self._image.topics.get(name)
+            if topic is not None:
+                self._update(topic, self._defaults.override(topic.configs), now_ms)
+                if name in self._incomplete:
+                    return
+                log.info("topic %s has all its partitions now", name)
+            self._incomplete.discard(name)
+
+    def _update(self, topic: TopicImage, config: TopicConfig, now_ms: int, *, starting: bool = False) -> None:
         here = self._topics.setdefault(topic.name, {})
         self._by_id[topic.id] = here
+        refused: Exception | None = None
         for index, state in enumerate(topic.partitions):
             if self._broker_id not in state.replicas:
                 continue
             known = here.get(index)
-            if known is None:
-                here[index] = self._open(topic, index, state=state, config=config, now_ms=now_ms)
-            else:
+            if known is not None:
                 known.lead(_leadership(state))
                 if known.log.config is not config:
                     known.log.update_config(config)
+                continue
+            try:
+                here[index] = self._open(topic, index, state=state, config=config, now_ms=now_ms)
+            except (UnusableDirectory, OSError) as wrong:
+                # At a start, records that can't be read are a reason to stop; a missing place for new ones is not.
+                if starting and not isinstance(wrong, NoPlace):
+                    raise
+                refused = wrong
+        self._note(topic, refused)
+
+    def _note(self, topic: TopicImage, refused: Exception | None) -> None:
+        if refused is None:
+            self._incomplete.discard(topic.name)
+        elif topic.name not in self._incomplete:
+            self._incomplete.add(topic.name)
+            log.error("topic %s lacks partitions, which are tried again: %s", topic.name, refused)
 
     def _open(
         self, topic: TopicImage, index: int, *, state: PartitionImage, config: TopicConfig, now_ms: int
@@ -87,10 +118,12 @@ class Partitions:
 
     def _remove(self, topic: TopicImage) -> None:
         self._by_id.pop(topic.id, None)
-        for partition in self._topics.pop(topic.name, {}).values():
+        self._incomplete.discard(topic.name)
+        partitions = self._topics.pop(topic.name, {})
+        for partition in partitions.values():
             self._directories.delete(partition.log)
             partition.lead(Leadership(-1, partition.leader_epoch))
-            log.info("deleted %s-%d", partition.topic, partition.index)
+        log.info("deleted topic %s with %d partitions", topic.name, len(partitions))
 
 
 def _leadership(state: PartitionImage) -> Leadership:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from moldau.log.checkpoints import (
 )
 from moldau.log.directory_lock import DirectoryLock
 from moldau.log.files import remove_if_there, sync_path
-from moldau.log.meta_properties import MetaProperties, UnusableDirectory, claim
+from moldau.log.meta_properties import MetaProperties, NoPlace, UnusableDirectory, claim
 from moldau.log.partition_log import PartitionLog
 from moldau.log.removal import DELETED_FOLDER, remove, stray_folder_name
 
@@ -44,21 +45,26 @@ class Checkpoints(NamedTuple):
 
     files: tuple[tuple[str, str, Mapping[TopicPartition, int]], ...]
 
-    def write(self) -> None:
+    def write(self, only: str | None = None) -> None:
         for directory, name, offsets in self.files:
-            write_offsets(directory, name, offsets)
+            if only is None or directory == only:
+                write_offsets(directory, name, offsets)
 
 
 class DataDirectory:
     """One data folder and what its checkpoints said when it was opened."""
 
-    __slots__ = ("clean", "failure", "folders", "high_watermarks", "lock", "meta", "path", "recovery_points", "starts")
+    __slots__ = (
+        "clean", "ends_at_failure", "failure", "folders", "high_watermarks", "lock", "meta", "path", "recovery_points",
+        "starts",
+    )  # fmt: skip
 
     def __init__(self, path: str, lock: DirectoryLock, meta: MetaProperties) -> None:
         self.path = path
         self.lock = lock
         self.meta = meta
         self.failure: str | None = None
+        self.ends_at_failure: dict[TopicPartition, int] = {}
         self.clean = read_clean_shutdown(path)
         self.folders: set[TopicPartition] = set()
         self.recovery_points = _offsets(path, RECOVERY_POINTS)
@@ -148,7 +154,7 @@ class LogDirectories:
     @property
     def failures(self) -> dict[Path, str]:
         """Folders whose last write failed, with the reason."""
-        return {Path(path): each.failure for path, each in self._directories.items() if each.failure is not None}
+        return {Path(each.path): each.failure or "" for each in self._directories.values() if self._is_failing(each)}
 
     def directory_id(self, path: Path | str) -> str:
         return self._directories[str(path)].meta.directory_id
@@ -163,10 +169,25 @@ class LogDirectories:
         if directory.failure is None:
             LOGGER.error("data folder %s: %s", path, failure)
         directory.failure = failure.strerror or str(failure)
+        directory.ends_at_failure = {
+            partition: self._logs[partition].end_offset for partition in self._logs_in(directory)
+        }
+
+    def _is_failing(self, directory: DataDirectory) -> bool:
+        """A log that has grown since a write failed shows that the folder can be written to again."""
+        if directory.failure is None:
+            return False
+        ends = directory.ends_at_failure
+        if any(self._logs[partition].end_offset > ends.get(partition, 0) for partition in self._logs_in(directory)):
+            directory.failure = None
+        return directory.failure is not None
+
+    def _logs_in(self, directory: DataDirectory) -> Set[TopicPartition]:
+        return directory.folders & self._logs.keys()
 
     def _places(self) -> list[DataDirectory]:
         """Where a new partition may go, best first: the fewest partitions, and last where a write has failed before."""
-        return sorted(self._directories.values(), key=lambda each: (each.failure is not None, len(each.folders)))
+        return sorted(self._directories.values(), key=lambda each: (self._is_failing(each), len(each.folders)))
 
     def has_folder(self, partition: TopicPartition) -> bool:
         return any(partition in each.folders for each in self._directories.values())
@@ -230,12 +251,14 @@ class LogDirectories:
             try:
                 log = PartitionLog.create(path, partition=partition, topic_id=topic_id, config=config, now_ms=now_ms)
             except OSError as failure:
+                if not isinstance(failure, FileExistsError):
+                    shutil.rmtree(path, ignore_errors=True)  # half made, it would be in the way of the next try
                 self.fail(home.path, failure)
                 continue
             home.failure = None  # a full disk has room again
             home.folders.add(partition)
             return log
-        raise UnusableDirectory(f"no data folder can be written to: {partition} has no place")
+        raise NoPlace(f"no data folder can be written to: {partition} has no place")
 
     def delete(self, log: PartitionLog) -> None:
         """Free the partition's name at once and its disk soon."""
@@ -287,9 +310,14 @@ class LogDirectories:
                 if failure is not None:
                     LOGGER.error("%s: could not be closed: %s", log.partition, failure)
                     unclean.add(os.path.dirname(log.path))
-        self.checkpoints(high_watermarks).write()
-        for path in self._directories.keys() - unclean:
-            write_clean_shutdown(path, broker_epoch)
+        offsets = self.checkpoints(high_watermarks)
+        for path in self._directories:
+            try:
+                offsets.write(path)
+                if path not in unclean:
+                    write_clean_shutdown(path, broker_epoch)
+            except OSError as failure:
+                LOGGER.error("data folder %s: %s; the next start recovers its partitions", path, failure)
         _release(each.lock for each in self._directories.values())
 
 

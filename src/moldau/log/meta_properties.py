@@ -15,6 +15,10 @@ class UnusableDirectory(Exception):
     """A data folder that this broker must not or cannot use; the message says which one, and why."""
 
 
+class NoPlace(UnusableDirectory):
+    """No data folder takes a new partition now; with room on the disk again one will."""
+
+
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
     cluster_id: str
