@@ -29,7 +29,20 @@ def schemas() -> Mapping[str, Any]:
     with zipfile.ZipFile(apache_kafka.clients_jar()) as jar:
         names = [name for name in jar.namelist() if re.fullmatch(r"common/message/\w+(Request|Response)\.json", name)]
         loaded = [json.loads(COMMENT.sub("", jar.read(name).decode())) for name in names]
+    for schema in loaded:
+        shared = {each["name"]: each["fields"] for each in schema.get("commonStructs", ())}
+        spell_out([*schema.get("fields", ()), *(field for fields in shared.values() for field in fields)], shared)
     return {schema["name"]: schema for schema in loaded}
+
+
+def spell_out(fields: list[Any], shared: Mapping[str, Any]) -> None:
+    """Give the fields of structs that a schema defines once and uses in several places."""
+    for field in fields:
+        kind = field["type"].removeprefix("[]")
+        if kind in shared:
+            field["fields"] = shared[kind]
+        elif "fields" in field:
+            spell_out(field["fields"], shared)
 
 
 def api_key(api: str) -> int:

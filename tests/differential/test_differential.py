@@ -20,6 +20,7 @@ from tests.differential.scenarios import (
     produce,
     record_batches,
     topics,
+    transactions,
 )
 from tests.differential.world import Step, World
 
@@ -38,6 +39,7 @@ MODULES = (
     topics,
     configs,
     groups,
+    transactions,
     malformed,
 )
 SCENARIOS: dict[str, Scenario] = {

@@ -33,7 +33,14 @@ NAMES_NOTHING = {
     "member_id": ("",),
     "leader": ("",),
 }
-MOMENTS = {"log_append_time_ms", "base_timestamp", "max_timestamp", "timestamp", "last_timestamp"}
+MOMENTS = {
+    "log_append_time_ms",
+    "base_timestamp",
+    "max_timestamp",
+    "timestamp",
+    "last_timestamp",
+    "transaction_start_time_ms",
+}
 # A moment in here was read from a broker's clock and not sent by us.
 CLOCK_MS = range(NOW_MS + 50_000, NOW_MS + 3_000_000)
 BOUNDS = re.compile(r"within \[-?\d+, -?\d+\]")  # of timestamps, which are reckoned from the broker's clock
@@ -48,6 +55,9 @@ UNORDERED = {
     "active_producers": "producer_id",
     "members": "metadata",
     "groups": "group_id",
+    "results_by_topic_v3_and_below": "name",
+    "topic_results": "name",
+    "results_by_partition": "partition_index",
 }
 
 

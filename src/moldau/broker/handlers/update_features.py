@@ -1,7 +1,7 @@
 """UpdateFeatures, v0 to v2: raise or lower the levels of the cluster's features, all that are named or none.
 
-v0 says only whether a downgrade is allowed, v1 which kind it is and whether it is a trial, and v2 has one error for
-all instead of one for each feature.
+v0 says only whether a downgrade is allowed, v1 which kind it is and whether it is a trial; v2 leaves out the results of
+each feature, which all versions have only when there is no error.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from moldau.wire.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-ONE_ERROR_SINCE = 2
-
 
 @api(ApiKey.UPDATE_FEATURES, UpdateFeaturesRequest, versions=(0, 2))
 async def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
@@ -39,7 +37,7 @@ async def update_features(request: UpdateFeaturesRequest, context: Context) -> U
         )
     except ApiError as wrong:
         reply = FeatureReply(wrong.code, wrong.message)
-    return _response(reply, updates, context.version)
+    return _response(reply, updates)
 
 
 def _update(wanted: FeatureUpdateKey, version: int) -> FeatureUpdate:
@@ -50,16 +48,9 @@ def _update(wanted: FeatureUpdateKey, version: int) -> FeatureUpdate:
     )
 
 
-def _response(reply: FeatureReply, updates: list[FeatureUpdate], version: int) -> UpdateFeaturesResponse:
+def _response(reply: FeatureReply, updates: list[FeatureUpdate]) -> UpdateFeaturesResponse:
     if reply.error is ErrorCode.NONE:
-        results = [UpdatableFeatureResult(each.feature, ErrorCode.NONE, None) for each in updates]
+        results = [UpdatableFeatureResult(each.feature, ErrorCode.NONE, "NONE") for each in updates]
         return UpdateFeaturesResponse(error_message=None, results=results)
-    message = (
-        f"The update failed for all features since the following feature had an error: {reply.message}"
-        if updates
-        else reply.message
-    )
-    if version >= ONE_ERROR_SINCE:
-        return UpdateFeaturesResponse(error_code=reply.error, error_message=message)
-    results = [UpdatableFeatureResult(each.feature, reply.error, reply.message) for each in updates]
-    return UpdateFeaturesResponse(error_message=None, results=results)
+    message = f"The update failed for all features since the following feature had an error: {reply.message}"
+    return UpdateFeaturesResponse(error_code=reply.error, error_message=message)
