@@ -100,6 +100,7 @@ def test_a_port_has_one_broker(tmp_path: Path) -> None:
     assert port in refused.stderr
     assert "--port" in refused.stderr
     assert "Traceback" not in refused.stderr
+    assert not (tmp_path / "moldau-data").exists()
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ _SWEEPS_PER_IDLE_TIME = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    connections_max: int
-    connections_per_host_max: int
-    idle_ms_max: int
-    frame_bytes_max: int
+    connections_max: int = 0
+    connections_per_host_max: int = 0
+    idle_ms_max: int = 0
+    frame_bytes_max: int = limits.FRAME_BYTES_MAX
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
 
@@ -46,12 +46,12 @@ def descriptors_for_connections() -> int:
 class Listener:
     """A listening socket and the connections that came in by it."""
 
-    def __init__(self, name: str, *, dispatch: Dispatch, allowed: ConnectionLimits) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.host = ""
         self.port = 0
-        self._dispatch = dispatch
-        self._allowed = allowed
+        self._dispatch: Dispatch | None = None
+        self._allowed = ConnectionLimits()
         self._connections: set[Connection] = set()
         self._by_host: Counter[str] = Counter()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
@@ -75,8 +75,9 @@ class Listener:
         self._socket = listening
         self.host, self.port = listening.getsockname()[:2]
 
-    def start(self) -> None:
+    def start(self, dispatch: Dispatch, allowed: ConnectionLimits) -> None:
         assert self._socket is not None, "bind comes before start"
+        self._dispatch, self._allowed = dispatch, allowed
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket.fileno(), self._accept)
         self._sweep_later()
@@ -138,6 +139,7 @@ class Listener:
         if allowed.receive_buffer_bytes > 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, allowed.receive_buffer_bytes)
         assert self._loop is not None
+        assert self._dispatch is not None
         self._by_host[peer.host] += 1
         self._connections.add(
             Connection(

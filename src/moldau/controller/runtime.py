@@ -69,6 +69,13 @@ class Controller:
             raise StoreError(f"the metadata store belongs to cluster {known}, the data folder to {cluster_id}")
         return controller
 
+    @classmethod
+    async def stored_cluster_id(cls, store: MetadataStore) -> str:
+        """Whose a store is, without taking part in anything; empty for a new one."""
+        reader = cls(store, NO_CONTROLLER)
+        await reader._catch_up(NO_CONTROLLER)
+        return reader.image.cluster_id
+
     @property
     def is_active(self) -> bool:
         return self._leadership.broker_id == self._node_id

@@ -75,6 +75,9 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--host", help=f"the address to listen on (default: {DEFAULT_HOST})")
     parser.add_argument("--data-dir", metavar="DIR", help=f"where the data is kept (default: {DEFAULT_DATA_DIR})")
     parser.add_argument("--override", metavar="KEY=VALUE", action="append", default=[], help="one key; may be repeated")
+    parser.add_argument(
+        "--accept-lost-folders", action="store_true", help="start although a data folder and its records are gone"
+    )
     parser.add_argument("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO", type=str.upper)
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
@@ -128,7 +131,12 @@ async def run(config: BrokerConfig, options: Namespace) -> None:
     stop_on_signals(stop)
     if options.stop_with_stdin:
         stop_at_end_of_stdin(stop)
-    await serve(config, announce=announcer(options.ready_fd), stop=stop)
+    await serve(
+        config,
+        announce=announcer(options.ready_fd),
+        stop=stop,
+        accept_lost_folders=options.accept_lost_folders,
+    )
     if options.scratch is not None and stdin_has_ended():
         shutil.rmtree(options.scratch, ignore_errors=True)
 

@@ -23,28 +23,32 @@ from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
-from moldau.core.ids import TopicPartition
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.node.adoption import adopt_folders
 from moldau.node.coordinators import coordinate, coordinators
+from moldau.node.data_folders import metadata_path, open_folders, refuse_lost_folders, report_missing
 from moldau.node.running import BoundListener, Running, StartFailed
-from moldau.store.sqlite import FILE_NAME as METADATA_FILE
 from moldau.store.sqlite import SqliteStore
 from moldau.store.store import StoreError
 
 log = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS_MIN = 120_000  # Kafka's fixed value: a session that young is not taken away
-MISSING_NAMED_MAX = 10
 THREADS = 4  # fsync, compaction and checkpoints: they wait for the disk, not for a core
 
 
-async def serve(config: BrokerConfig, *, announce: Callable[[Running], None], stop: asyncio.Event) -> None:
+async def serve(
+    config: BrokerConfig,
+    *,
+    announce: Callable[[Running], None],
+    stop: asyncio.Event,
+    accept_lost_folders: bool = False,
+) -> None:
     """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`."""
     async with AsyncExitStack() as running:
         try:
-            node = await start(config, running)
+            node = await start(config, running, accept_lost_folders=accept_lost_folders)
         except (UnusableDirectory, StoreError) as wrong:
             raise StartFailed(str(wrong)) from wrong
         announce(node)
@@ -52,17 +56,20 @@ async def serve(config: BrokerConfig, *, announce: Callable[[Running], None], st
         log.info("stopping")
 
 
-async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
+async def start(config: BrokerConfig, running: AsyncExitStack, *, accept_lost_folders: bool) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     clock = SystemClock()
-    directories = LogDirectories.open(config.log_dirs, node_id=config.node_id)
+    listeners = bind(config, running)
+    directories = await open_folders(config, clock)
     running.callback(directories.close)
     executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
     running.callback(executor.shutdown)
-    store = await SqliteStore.open(directories.paths[0] / METADATA_FILE, clock)
+    store = await SqliteStore.open(metadata_path(directories.paths), clock)
     running.push_async_callback(store.close)
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
     running.push_async_callback(controller.close)
+    if not accept_lost_folders:
+        refuse_lost_folders(controller.image, directories, broker_id=config.node_id)
 
     partitions = Partitions(config.node_id, directories)
     producer_ids = ProducerIds(controller)
@@ -85,16 +92,14 @@ async def start(config: BrokerConfig, running: AsyncExitStack) -> Running:
         transactions=transactions,
         markers=markers,
     )
-    listeners = bind(services, running)
-    await controller.register(broker_image(config, listeners))
+    await controller.register(broker_image(config, listeners, directories))
     await adopt_folders(services)
     open_partitions(services, config)
     coordinate(services, running)
     housekeeping = Housekeeping(services, executor)
     housekeeping.start()
     running.push_async_callback(housekeeping.stop)
-    for listener in listeners:
-        listener.start()
+    answer(services, listeners, running)
     return Running(
         broker_id=config.node_id,
         cluster_id=directories.cluster_id,
@@ -116,43 +121,18 @@ def open_partitions(services: Services, config: BrokerConfig) -> None:
             services.config = configured(config, new)
         services.partitions.apply(old, new, defaults=services.config.topic_defaults, now_ms=services.clock.now_ms())
 
-    report_missing(services)
+    report_missing(services.controller.image, services.directories, broker_id=services.broker_id)
     follow(None, services.controller.image)
     for partition in services.directories.unclaimed():
         log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
 
 
-def report_missing(services: Services) -> None:
-    """Partitions that should be here begin empty; whoever forgot to name or mount a data folder has to learn of it."""
-    missing = [
-        TopicPartition(topic.name, index)
-        for topic in services.controller.image.topics.values()
-        for index, state in enumerate(topic.partitions)
-        if services.broker_id in state.replicas
-        and not services.directories.has_folder(TopicPartition(topic.name, index))
-    ]
-    if missing:
-        named = ", ".join(map(str, missing[:MISSING_NAMED_MAX])) + (", ..." if missing[MISSING_NAMED_MAX:] else "")
-        log.warning(
-            "%d partitions have no folder and begin empty: %s; if that is a surprise, stop and look at log.dirs",
-            len(missing), named,
-        )  # fmt: skip
-
-
-def bind(services: Services, running: AsyncExitStack) -> list[Listener]:
-    """Take all addresses before anything slow, so that a wrong one is known at once."""
-    config = services.config
-    allowed = ConnectionLimits(
-        connections_max=min(config.int("max.connections"), descriptors_for_connections()),
-        connections_per_host_max=config.int("max.connections.per.ip"),
-        idle_ms_max=config.int("connections.max.idle.ms"),
-        frame_bytes_max=config.int("socket.request.max.bytes"),
-    )
-    dispatch = Dispatch(TABLE, services)
+def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
+    """Take all addresses before anything else: a wrong one is known at once, and leaves no folder behind."""
     bound = []
     for wanted in config.listeners:
-        listener = Listener(wanted.name, dispatch=dispatch, allowed=allowed)
+        listener = Listener(wanted.name)
         try:
             listener.bind(wanted.host, wanted.port)
         except OSError as wrong:
@@ -163,11 +143,27 @@ def bind(services: Services, running: AsyncExitStack) -> list[Listener]:
     return bound
 
 
-def broker_image(config: BrokerConfig, listeners: list[Listener]) -> BrokerImage:
+def answer(services: Services, listeners: list[Listener], running: AsyncExitStack) -> None:
+    """Begin to serve clients; they are let go before anything that their requests need is taken down."""
+    config = services.config
+    allowed = ConnectionLimits(
+        connections_max=min(config.int("max.connections"), descriptors_for_connections()),
+        connections_per_host_max=config.int("max.connections.per.ip"),
+        idle_ms_max=config.int("connections.max.idle.ms"),
+        frame_bytes_max=config.int("socket.request.max.bytes"),
+    )
+    dispatch = Dispatch(TABLE, services)
+    for listener in listeners:
+        running.callback(listener.close)
+        listener.start(dispatch, allowed)
+
+
+def broker_image(config: BrokerConfig, listeners: list[Listener], directories: LogDirectories) -> BrokerImage:
     ports = {listener.name: listener.port for listener in listeners}
     advertised = config.advertised(ports, socket.gethostname())
     return BrokerImage(
         id=config.node_id,
         endpoints={each.name: Endpoint(each.host, each.port, each.security) for each in advertised},
         rack=config.optional_text("broker.rack"),
+        directories={directories.directory_id(path): str(path) for path in directories.paths},
     )

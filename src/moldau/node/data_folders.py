@@ -1,0 +1,88 @@
+"""What a start looks at before it trusts its data folders: whose they are, and whether one of them was forgotten."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from moldau.controller.image import ClusterImage
+from moldau.controller.runtime import Controller
+from moldau.core.clock import Clock
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.ids import TopicPartition
+from moldau.log.directories import LogDirectories
+from moldau.log.meta_properties import UnusableDirectory, read_meta_properties
+from moldau.store.sqlite import FILE_NAME as METADATA_FILE
+from moldau.store.sqlite import SqliteStore
+
+log = logging.getLogger(__name__)
+
+NAMED_MAX = 10
+
+
+async def open_folders(config: BrokerConfig, clock: Clock) -> LogDirectories:
+    folders = [Path(each) for each in config.log_dirs]
+    cluster_id = await _stored_cluster_id(folders, clock)
+    return LogDirectories.open(folders, node_id=config.node_id, cluster_id=cluster_id)
+
+
+def metadata_path(folders: Sequence[Path]) -> Path:
+    """In the folder that has it, or else in the first: `log.dirs` in another order must not begin a new cluster."""
+    paths = dict.fromkeys(folder.resolve() / METADATA_FILE for folder in folders)
+    found = [path for path in paths if path.exists()]
+    if len(found) > 1:
+        raise UnusableDirectory(f"{found[0]} and {found[1]} are two brokers' metadata; move the wrong one away")
+    return found[0] if found else folders[0] / METADATA_FILE
+
+
+async def _stored_cluster_id(folders: Sequence[Path], clock: Clock) -> str | None:
+    """The cluster's id from the metadata, where every folder has lost its `meta.properties`; else they say it."""
+    path = metadata_path(folders)
+    if not path.exists() or any(read_meta_properties(str(folder)) for folder in folders):
+        return None
+    store = await SqliteStore.open(path, clock)
+    try:
+        cluster_id = await Controller.stored_cluster_id(store)
+    finally:
+        await store.close()
+    if cluster_id:
+        log.warning("meta.properties is missing beside %s; it is made anew for cluster %s", path, cluster_id)
+    return cluster_id or None
+
+
+def refuse_lost_folders(image: ClusterImage, directories: LogDirectories, *, broker_id: int) -> None:
+    """A broker that lacks a data folder it had would serve the partitions in it as empty ones."""
+    here = {directories.directory_id(path) for path in directories.paths}
+    registered = image.brokers.get(broker_id)
+    lost = [
+        f"{path} (directory.id {directory_id})"
+        for directory_id, path in (registered.directories if registered else {}).items()
+        if directory_id not in here
+    ]
+    missing = _without_folder(image, directories, broker_id)
+    if lost and missing:
+        raise UnusableDirectory(
+            f"log.dirs lacks what was {_enumerated(lost)}, and {len(missing)} partitions have no folder "
+            f"({_enumerated(missing)}); bring it back, or lose its records for good with --accept-lost-folders"
+        )
+
+
+def report_missing(image: ClusterImage, directories: LogDirectories, *, broker_id: int) -> None:
+    """As a crash between a topic's creation and the making of its folders leaves it, and as no one expects it else."""
+    missing = _without_folder(image, directories, broker_id)
+    if missing:
+        log.warning("%d partitions have no folder and begin empty: %s", len(missing), _enumerated(missing))
+
+
+def _without_folder(image: ClusterImage, directories: LogDirectories, broker_id: int) -> list[str]:
+    return [
+        str(TopicPartition(topic.name, index))
+        for topic in image.topics.values()
+        for index, state in enumerate(topic.partitions)
+        if broker_id in state.replicas and not directories.has_folder(TopicPartition(topic.name, index))
+    ]
+
+
+def _enumerated(names: list[str]) -> str:
+    return ", ".join(names[:NAMED_MAX]) + (", ..." if names[NAMED_MAX:] else "")

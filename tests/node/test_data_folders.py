@@ -1,0 +1,87 @@
+"""Data folders that were forgotten, moved or robbed of a file: no record is lost without a word."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import moldau
+from moldau.core.ids import TopicPartition
+from moldau.embedded import BrokerFailed, EmbeddedBroker
+from tests.faults.clients import create_topic, end_offset, read_partition, write
+from tests.node.test_command import WAIT_S_MAX, run_to_its_end, started
+
+TOPIC = "orders"
+VALUES = [b"one", b"two"]
+
+
+def running(*folders: Path) -> EmbeddedBroker:
+    return moldau.run(data_dir=folders[0], overrides={"log.dirs": ",".join(map(str, folders))})
+
+
+def filled(*folders: Path) -> Path:
+    """The folder of partition 1 of a topic of two partitions with records, after a clean stop."""
+    with running(*folders) as broker:
+        create_topic(broker.bootstrap_servers, TOPIC, partitions=2)
+        for partition in range(2):
+            write(broker.bootstrap_servers, TOPIC, VALUES, partition=partition)
+    return next(folder / str(TopicPartition(TOPIC, 1)) for folder in folders if (folder / f"{TOPIC}-1").exists())
+
+
+def values_in(bootstrap: str) -> list[list[bytes | None]]:
+    return [
+        [each.value for each in read_partition(bootstrap, TOPIC, partition)]
+        if end_offset(bootstrap, TOPIC, partition)
+        else []
+        for partition in range(2)
+    ]
+
+
+def test_a_forgotten_folder_is_refused_by_name_until_it_is_given_up(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    home = filled(first, second)
+    kept = 0 if home.parent == second else 1
+    with pytest.raises(BrokerFailed, match=rf"{second} \(directory\.id .*--accept-lost-folders") as refused:
+        running(first)
+    assert f"{TOPIC}-" in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+    with running(first, second) as whole:
+        assert values_in(whole.bootstrap_servers) == [VALUES, VALUES]
+    shutil.rmtree(second)
+    refused_again = run_to_its_end("--port", "0", "--override", f"log.dirs={first},{second}", cwd=tmp_path)
+    assert str(second) in refused_again.stderr, "a new and empty folder in the place of the old one is not the old one"
+    assert refused_again.returncode == 1
+    with started("--data-dir", str(first), "--accept-lost-folders", cwd=tmp_path) as (broker, port):
+        assert values_in(f"127.0.0.1:{port}")[kept] == VALUES
+        assert values_in(f"127.0.0.1:{port}")[1 - kept] == []
+        broker.terminate()
+        broker.wait(WAIT_S_MAX)
+    running(first).stop()
+
+
+def test_a_topic_whose_folders_a_crash_left_unmade_begins_empty(tmp_path: Path) -> None:
+    shutil.rmtree(filled(tmp_path / "only"))
+    with running(tmp_path / "only") as broker:
+        assert "orders-1" in broker.output()
+        assert values_in(broker.bootstrap_servers) == [VALUES, []]
+
+
+def test_folders_in_another_order_are_the_same_broker(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    filled(first, second)
+    with running(second, first) as broker:
+        assert values_in(broker.bootstrap_servers) == [VALUES, VALUES]
+    assert not (second / "moldau-metadata.db").exists()
+
+
+def test_a_lost_meta_properties_is_made_anew_for_the_same_cluster(tmp_path: Path) -> None:
+    folder = tmp_path / "only"
+    filled(folder)
+    lost = dict(line.split("=") for line in (folder / "meta.properties").read_text().splitlines())
+    (folder / "meta.properties").unlink()
+    with running(folder) as broker:
+        assert values_in(broker.bootstrap_servers) == [VALUES, VALUES]
+    found = dict(line.split("=") for line in (folder / "meta.properties").read_text().splitlines())
+    assert found["cluster.id"] == lost["cluster.id"]
