@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from moldau.core.config.topic import TopicConfig
@@ -79,6 +80,19 @@ def test_its_tool_finds_nothing_wrong_in_our_folder(tmp_path: Path) -> None:
     assert "producerId: 7" not in aborted
 
 
+def await_leader(bootstrap: str, topic: str) -> None:
+    """A topic that was just created may refuse the first batch, which then comes after the second."""
+    asking = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody"})
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            asking.get_watermark_offsets(TopicPartition(topic, 0), timeout=5)
+            break
+        except KafkaException:
+            assert time.monotonic() < deadline, f"{topic} has no leader"
+    asking.close()
+
+
 @pytest.fixture(scope="module")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     """Apache Kafka after it served a few producers and stopped cleanly."""
@@ -87,9 +101,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
         topics = [NewTopic("plain", 1, 1, config=SETTINGS), NewTopic("idempotent", 1, 1)]
         for created in admin.create_topics(topics).values():
             created.result()
-        # One request at a time: a topic that was just created may refuse the first, and a retry must not overtake.
-        one_by_one = {"batch.size": 3000, "linger.ms": 5, "max.in.flight.requests.per.connection": 1}
-        plain = Producer({"bootstrap.servers": running.bootstrap, **one_by_one})
+        await_leader(running.bootstrap, "plain")
+        plain = Producer({"bootstrap.servers": running.bootstrap, "batch.size": 3000, "linger.ms": 5})
         for number in range(COUNT):
             if number % 500 == 0:
                 plain.flush()

@@ -20,7 +20,7 @@ from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
 from moldau.wire.encoding import Encoder
-from moldau.wire.frame import RequestHeader, read_request_header, response_parts
+from moldau.wire.frame import read_request_header, response_parts
 from moldau.wire.schema import Message
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,13 @@ class Dispatch:
             frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
         header, at = read_request_header(frame)
         request, _ = route.decode(frame, at)
-        answer = self._call(route, request, header, peer)
+        try:
+            answer: Any = api.call(request, Context(self._services, header, peer))
+        except ProtocolViolation:
+            raise
+        except Exception as wrong:
+            log.exception("%s failed", route)
+            raise HandlerFailed(f"{route} failed: {wrong!r}") from None
         if type(answer) in route.encoders:
             return route.reply(answer, correlation_id)
         if answer is None:
@@ -114,15 +120,6 @@ class Dispatch:
         if iscoroutine(answer):
             return Unanswered(asyncio.ensure_future(answer), route, correlation_id)
         return route.reply(answer, correlation_id)
-
-    def _call(self, route: Route, request: Any, header: RequestHeader, peer: Peer) -> Any:
-        try:
-            return route.api.call(request, Context(self._services, header, peer))
-        except ProtocolViolation:
-            raise
-        except Exception as wrong:
-            log.exception("%s failed", route)
-            raise HandlerFailed(f"{route} failed: {wrong!r}") from None
 
     def _find_route(self, key: int, version: int) -> Route | None:
         """None for the one request that is answered whatever its version."""

@@ -18,7 +18,7 @@ Entry: TypeAlias = "tuple[int, int]"
 
 
 class IndexFile:
-    """One index's entries; `kinds` are the array types of the two columns."""
+    """One index's entries; `kinds` are the array types of the two columns. Its owner appends to both columns."""
 
     __slots__ = ("_entry", "_kinds", "_written", "first", "path", "second")
 
@@ -48,12 +48,6 @@ class IndexFile:
     def forget(self) -> None:
         """Let go of the entries in memory, whatever the file has."""
         self.first = self.second = None
-
-    def append(self, first: int, second: int) -> None:
-        assert self.first is not None
-        assert self.second is not None
-        self.first.append(first)
-        self.second.append(second)
 
     def last_stored(self) -> Entry | None:
         """The last entry of the file, whatever is in memory."""

@@ -34,7 +34,11 @@ class OffsetIndex:
         self.entries = IndexFile(path, ENTRY, "ii")
 
     def append(self, offset: int, position: int) -> None:
-        self.entries.append(offset - self.base_offset, position)
+        entries = self.entries
+        assert entries.first is not None
+        assert entries.second is not None
+        entries.first.append(offset - self.base_offset)
+        entries.second.append(position)
 
     def lookup(self, offset: int) -> Indexed:
         """The last indexed batch that ends at or before this offset."""

@@ -304,7 +304,12 @@ class Segment:
         if first == UNKNOWN_TIMESTAMP:
             first = self.load_first_timestamp()
         age_ms = max_timestamp - first if first >= 0 else now_ms - self.created_ms
-        return age_ms > self.age_ms_max or self.indexes_full(config.segment_index_bytes)
+        if age_ms > self.age_ms_max:
+            return True
+        # The time index is the first to be full, and never has more entries than the offset index.
+        known, index_bytes_max = self.offset_index.entries.first, config.segment_index_bytes
+        may_be_full = known is None or len(known) >= index_bytes_max // TIME_ENTRY.size - 1
+        return may_be_full and self.indexes_full(index_bytes_max)
 
     def limit_age(self, age_ms_max: int, jitter_ms_max: int) -> None:
         """Segments of many partitions created together should not all roll together; the name is random enough."""

@@ -28,9 +28,12 @@ class TimeIndex:
 
     def append(self, timestamp: int, offset: int) -> None:
         """Add an entry unless its timestamp is nothing new."""
-        known = self.entries.first
-        if timestamp > (known[-1] if known else NO_TIMESTAMP):
-            self.entries.append(timestamp, offset - self.base_offset)
+        entries = self.entries
+        assert entries.first is not None
+        assert entries.second is not None
+        if timestamp > (entries.first[-1] if entries.first else NO_TIMESTAMP):
+            entries.first.append(timestamp)
+            entries.second.append(offset - self.base_offset)
 
     def lookup(self, timestamp: int) -> Timed:
         """The last entry that is not later than the timestamp; every record before it is earlier or equal."""

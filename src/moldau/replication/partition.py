@@ -37,7 +37,17 @@ class Leadership(NamedTuple):
 class Partition:
     """A replica of one partition, led by this broker or not."""
 
-    __slots__ = ("broker_id", "high_watermark", "index", "leadership", "log", "topic", "topic_id", "watchers")
+    __slots__ = (
+        "broker_id",
+        "high_watermark",
+        "index",
+        "is_leader",
+        "leadership",
+        "log",
+        "topic",
+        "topic_id",
+        "watchers",
+    )
 
     def __init__(
         self, topic: str, index: int, *, topic_id: bytes, log: PartitionLog, broker_id: int, leadership: Leadership
@@ -48,13 +58,10 @@ class Partition:
         self.log = log
         self.broker_id = broker_id
         self.leadership = leadership
+        self.is_leader = leadership.leader_id == broker_id
         self.high_watermark: Offset = log.end_offset
         self.watchers: set[Watcher] = set()
         self._begin_epoch()
-
-    @property
-    def is_leader(self) -> bool:
-        return self.leadership.leader_id == self.broker_id
 
     @property
     def leader_epoch(self) -> int:
@@ -129,6 +136,7 @@ class Partition:
     def lead(self, leadership: Leadership) -> None:
         if leadership != self.leadership:
             self.leadership = leadership
+            self.is_leader = leadership.leader_id == self.broker_id
             self._begin_epoch()
             self.disturb()
 
