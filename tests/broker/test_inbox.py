@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.inbox import Inbox
 from moldau.core import limits
 from moldau.core.errors import ProtocolViolation
@@ -83,3 +84,84 @@ def test_a_whole_frame_that_waits_makes_it_full() -> None:
     assert inbox.next_frame() is not None
     inbox.keep()
     assert not inbox.is_full()
+
+
+class Sender:
+    """A connection that has announced a frame and sends as much of it as it may."""
+
+    def __init__(self, budget: FrameBudget, frame_bytes: int) -> None:
+        self.inbox = Inbox(memoryview(bytearray(limits.RECEIVE_BYTES)), budget=budget)
+        self.inbox.on_room = self.retry
+        self.left_bytes = frame_bytes + 4
+        self.reading = True
+        self.frames = 0
+        self.receive(struct.pack(">ih", frame_bytes, 0))
+
+    def receive(self, data: bytes) -> None:
+        self.inbox.space()[: len(data)] = data
+        self.inbox.received(len(data))
+        self.left_bytes -= len(data)
+        self.retry()
+
+    def retry(self) -> None:
+        while self.inbox.next_frame() is not None:
+            self.frames += 1
+        self.reading = self.inbox.keep()
+
+    def send(self, limit_bytes: int = 1 << 30) -> None:
+        """Until it is all sent, that much of it is, or the inbox takes no more."""
+        while self.reading and self.left_bytes and limit_bytes > 0:
+            count = min(len(self.inbox.space()), self.left_bytes, limit_bytes)
+            assert count, "an inbox that is read has room"
+            limit_bytes -= count
+            self.receive(bytes(count))
+
+
+FRAME_BYTES = 2 * limits.MIB
+
+
+def test_beyond_the_budget_one_connection_goes_on_and_the_others_follow() -> None:
+    budget = FrameBudget(3 * limits.MIB)
+    senders = [Sender(budget, FRAME_BYTES) for _ in range(6)]
+    for sender in senders:
+        sender.send(FRAME_BYTES // 2)
+    assert {sender.reading for sender in senders} == {True, False}
+    assert sum(len(sender.inbox.space()) for sender in senders) < 3 * limits.MIB + FRAME_BYTES
+    for _ in senders:
+        for sender in senders:
+            sender.send()
+    assert [sender.frames for sender in senders] == [1] * 6
+
+
+def test_a_connection_that_ends_gives_its_share_to_the_next() -> None:
+    budget = FrameBudget(limits.MIB)
+    stalled, waiting = Sender(budget, FRAME_BYTES), Sender(budget, FRAME_BYTES)
+    stalled.send(FRAME_BYTES - limits.KIB)
+    waiting.send()
+    assert (waiting.reading, budget.is_short) == (False, True)
+    assert (stalled.inbox.holds_up_others, waiting.inbox.holds_up_others) == (True, False)
+    stalled.inbox.close()
+    waiting.send()
+    assert (waiting.frames, budget.is_short) == (1, False)
+
+
+def test_one_that_ends_while_it_waits_is_forgotten() -> None:
+    budget = FrameBudget(limits.MIB)
+    favoured, waiting = Sender(budget, FRAME_BYTES), Sender(budget, FRAME_BYTES)
+    favoured.send(FRAME_BYTES - limits.KIB)
+    waiting.send()
+    waiting.inbox.close()
+    assert not budget.is_short
+    favoured.send()
+    again = Sender(budget, FRAME_BYTES)
+    again.send()
+    assert (favoured.frames, again.frames) == (1, 1)
+
+
+def test_usual_frames_need_no_share() -> None:
+    budget = FrameBudget(limits.MIB)
+    Sender(budget, FRAME_BYTES).send(FRAME_BYTES - limits.KIB)
+    usual = Sender(budget, limits.RECEIVE_BYTES // 2)
+    usual.send(100)
+    usual.send()
+    assert usual.frames == 1

@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 import struct
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import moldau
 from moldau.core import limits
 from moldau.wire.messages import ApiVersionsRequest, MetadataRequest
 from tests.differential.batches import batch
@@ -116,6 +119,33 @@ def test_large_frames_that_stop_halfway(victim: Victim) -> None:
             assert honest.ask(MetadataRequest(topics=[]), 12).brokers
         for attacker in crowd:
             attacker.__exit__()
+
+
+def test_large_frames_of_many_share_one_budget(victim: Victim) -> None:
+    """Six clients send sixty megabytes of a hundred each and stop: one may go on, the others wait for it."""
+    start = struct.pack(">i", limits.FRAME_BYTES_MAX) + header(0, 9, flexible=True)
+    before_mb = victim.memory_mb()
+    victim.forget_peak()
+    crowd = [Attacker(victim.address, wait_s=1.0) for _ in range(6)]
+    with ThreadPoolExecutor(len(crowd)) as pool:
+        list(pool.map(lambda attacker: attacker.send(start + bytes(60 * limits.MIB)), crowd))
+    with Attacker(victim.address) as honest:
+        assert honest.ask(MetadataRequest(topics=[]), 12).brokers
+    for attacker in crowd:
+        attacker.__exit__()
+    assert victim.memory_mb("VmHWM") - before_mb < 64 + 60 + 20
+
+
+def test_large_requests_at_once_are_all_answered(tmp_path: Path) -> None:
+    """Where the budget has room for one of them, they take turns."""
+    records = batch([bytes(6 * limits.MIB)], timestamp=int(time.time() * 1000))
+    overrides = {"queued.max.request.bytes": limits.MIB, "message.max.bytes": 8 * limits.MIB}
+    with moldau.run(data_dir=tmp_path, overrides=overrides) as broker:
+        victim = Victim(broker)
+        victim.create(LARGE)
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: victim.produce(LARGE, records), range(8)))
+    assert answers == [0] * 8
 
 
 def test_no_acknowledgement_wanted(victim: Victim) -> None:

@@ -55,6 +55,7 @@ class Connection:
         self._socket = sock
         self._answer_frame = dispatch.answer
         self._inbox = inbox
+        inbox.on_room = self._has_room
         self._outbox = Outbox(sock)
         self._loop = loop
         self._on_close = on_close
@@ -71,9 +72,23 @@ class Connection:
         self._loop.remove_reader(descriptor)
         self._loop.remove_writer(descriptor)
         self._socket.close()
+        self._inbox.close()
+        self._inbox.on_room = None
         if self._waiting_for is not None:
             self._waiting_for.future.cancel()
         self._on_close(self)
+
+    @property
+    def holds_up_others(self) -> bool:
+        return self._inbox.holds_up_others
+
+    def _has_room(self) -> None:
+        """Not at once: another connection is in the middle of something."""
+        self._loop.call_soon(self._receive_again)
+
+    def _receive_again(self) -> None:
+        if not self.closed:
+            self._serve()
 
     def _readable(self) -> None:
         inbox = self._inbox
@@ -117,8 +132,7 @@ class Connection:
         except OSError as wrong:
             self._lost(wrong)
             return
-        inbox.keep()
-        self._set_reading(not (inbox.is_full() and (self._sending or self._waiting_for is not None)))
+        self._set_reading(inbox.keep() and not (inbox.is_full() and (self._sending or self._waiting_for is not None)))
 
     def _refuse(self, wrong: ProtocolViolation, ready: list[Part]) -> None:
         """End the connection, but not before what was answered in order is on its way."""

@@ -2,13 +2,15 @@
 
 Small frames are handled where they were received, in a scratch buffer that all connections share: an idle connection
 owns no memory. Only a frame that has not arrived whole gets a buffer of its own, which grows with what has really
-arrived and never with what a peer announces.
+arrived and never with what a peer announces, within the budget that all connections share.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 
+from moldau.broker.frame_budget import FREE_BYTES, FrameBudget
 from moldau.core import limits
 from moldau.core.errors import ProtocolViolation
 
@@ -23,9 +25,18 @@ _GROWTH_BYTES_MAX = 4 * limits.MIB
 class Inbox:
     """Received bytes that are not yet answered. `space`, `received`, any number of `next_frame`, then `keep`."""
 
-    __slots__ = ("_at", "_end", "_frame_bytes_max", "_own", "_scratch", "_view")
+    __slots__ = ("_at", "_budget", "_end", "_frame_bytes_max", "_own", "_scratch", "_taken_bytes", "_view", "on_room")
 
-    def __init__(self, scratch: memoryview, *, frame_bytes_max: int = limits.FRAME_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        scratch: memoryview,
+        *,
+        frame_bytes_max: int = limits.FRAME_BYTES_MAX,
+        budget: FrameBudget | None = None,
+    ) -> None:
+        self.on_room: Callable[[], None] | None = None
+        self._budget = budget or FrameBudget()
+        self._taken_bytes = 0
         self._scratch = scratch
         self._view = scratch
         self._own: bytearray | None = None
@@ -55,22 +66,63 @@ class Inbox:
         self._at = start + size
         return view[start : start + size]
 
-    def keep(self) -> None:
-        """Put what is left into memory of our own, for another connection may use the scratch buffer next."""
+    def keep(self) -> bool:
+        """Put what is left into memory of our own, for another connection may use the scratch buffer next.
+
+        False when more must not be received now; `on_room` tells when to ask again.
+        """
         left = self._end - self._at
         if not left:
-            self._own, self._view, self._at, self._end = None, self._scratch, 0, 0
-            return
+            self._at = self._end = 0
+            if self._own is not None:
+                self.close()
+            return True
         if self._own is not None and self._at == 0 and left < len(self._own):
-            return
+            return True
+        return self._make_room(left)
+
+    def close(self) -> None:
+        """Let go of the memory, and of the share of the budget."""
+        self._own, self._view, self._at, self._end = None, self._scratch, 0, 0
+        self._give_back()
+
+    def has_room(self) -> None:
+        if self.on_room is not None:
+            self.on_room()
+
+    @property
+    def holds_up_others(self) -> bool:
+        """Others can't have the memory that this one holds, and it doesn't wait for them in turn."""
+        return self._taken_bytes > 0 and not self._budget.is_waiting(self)
+
+    def _make_room(self, left: int) -> bool:
         wanted = self._wanted(left)
         if self._own is None or self._at:
+            self._give_back()
             # Four times what has arrived is all that a frame of usual size needs.
-            own = bytearray(max(left, min(wanted, max(4 * left, _FIRST_BYTES))))
+            size = max(left, min(wanted, max(4 * left, _FIRST_BYTES)))
+            own = bytearray(size if self._take(size) else left)
             own[:left] = self._view[self._at : self._end]
         else:
-            own = self._grown(self._own, max(0, min(wanted - left, 4 * left, _GROWTH_BYTES_MAX)))
+            room = max(0, min(wanted - left, 4 * left, _GROWTH_BYTES_MAX))
+            if not self._take(left + room):
+                return False
+            own = self._grown(self._own, room)
         self._own, self._view, self._at, self._end = own, memoryview(own), 0, left
+        return left < len(own) or left >= wanted
+
+    def _take(self, size: int) -> bool:
+        """A share of the budget for a buffer of that size."""
+        if size > max(FREE_BYTES, self._taken_bytes):
+            if not self._budget.take(self, size - self._taken_bytes):
+                return False
+            self._taken_bytes = size
+        return True
+
+    def _give_back(self) -> None:
+        if self._taken_bytes or self._budget.is_waiting(self):
+            taken, self._taken_bytes = self._taken_bytes, 0
+            self._budget.give_back(self, taken)
 
     def _grown(self, own: bytearray, room: int) -> bytearray:
         """Growing where it is moves pages instead of bytes: a large frame is in memory once, not twice."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from moldau.broker.connection import Connection
 from moldau.broker.context import Peer
 from moldau.broker.dispatch import Dispatch
+from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.inbox import Inbox
 from moldau.core import limits
 
@@ -22,6 +23,8 @@ _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EN
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
 _PAUSE_S = 0.1
 _SWEEPS_PER_IDLE_TIME = 10
+_SWEEP_S_MAX = 5.0
+_STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait for the memory that it holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Listener:
         self.port = 0
         self._dispatch: Dispatch | None = None
         self._allowed = ConnectionLimits()
+        self._budget = FrameBudget()
         self._connections: set[Connection] = set()
         self._by_host: Counter[str] = Counter()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
@@ -75,9 +79,9 @@ class Listener:
         self._socket = listening
         self.host, self.port = listening.getsockname()[:2]
 
-    def start(self, dispatch: Dispatch, allowed: ConnectionLimits) -> None:
+    def start(self, dispatch: Dispatch, allowed: ConnectionLimits, budget: FrameBudget) -> None:
         assert self._socket is not None, "bind comes before start"
-        self._dispatch, self._allowed = dispatch, allowed
+        self._dispatch, self._allowed, self._budget = dispatch, allowed, budget
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket.fileno(), self._accept)
         self._sweep_later()
@@ -146,7 +150,7 @@ class Listener:
                 sock,
                 peer,
                 dispatch=self._dispatch,
-                inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max),
+                inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max, budget=self._budget),
                 loop=self._loop,
                 on_close=self._forget,
             )
@@ -161,14 +165,22 @@ class Listener:
 
     def _sweep_later(self) -> None:
         assert self._loop is not None
-        if self._allowed.idle_ms_max > 0:
-            pause_s = max(0.1, self._allowed.idle_ms_max / 1000 / _SWEEPS_PER_IDLE_TIME)
-            self._sweep = self._loop.call_later(pause_s, self._close_idle)
+        idle_s = self._allowed.idle_ms_max / 1000
+        pause_s = max(0.1, min(idle_s / _SWEEPS_PER_IDLE_TIME, _SWEEP_S_MAX)) if idle_s > 0 else _SWEEP_S_MAX
+        self._sweep = self._loop.call_later(pause_s, self._close_idle)
 
     def _close_idle(self) -> None:
         assert self._loop is not None
-        oldest_s = self._loop.time() - self._allowed.idle_ms_max / 1000
-        for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
-            log.debug("closing idle connection from %s", connection.peer)
-            connection.close()
+        now_s = self._loop.time()
+        if self._allowed.idle_ms_max > 0:
+            oldest_s = now_s - self._allowed.idle_ms_max / 1000
+            for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
+                log.debug("closing idle connection from %s", connection.peer)
+                connection.close()
+        if self._budget.is_short:
+            oldest_s = now_s - _STALL_S_MAX
+            for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
+                if connection.holds_up_others:
+                    log.warning("closing connection from %s: silent in the middle of a large frame", connection.peer)
+                    connection.close()
         self._sweep_later()

@@ -19,3 +19,4 @@ DECOMPRESSED_BATCH_BYTES_MAX = (
 PARTITIONS_PER_REQUEST_MAX = 10_000  # Kafka's: each becomes a folder with files, all of them before the reply
 REPEATED_QUESTIONS_MAX = 100  # answers can be ten thousand times as long as the question, which no client repeats
 COORDINATOR_KEYS_MAX = 10_000  # each key, which may be one byte long, is answered with a sentence
+UNFINISHED_FRAMES_BYTES_MAX = 64 * MIB  # all connections together, where queued.max.request.bytes says nothing

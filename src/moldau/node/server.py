@@ -13,6 +13,7 @@ from moldau.broker.context import Services
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.fetch_sessions import FetchSessions
 from moldau.broker.flushing import Flusher
+from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.handlers import TABLE
 from moldau.broker.handlers.api_versions import announced
 from moldau.broker.housekeeping import Housekeeping
@@ -153,9 +154,10 @@ def answer(services: Services, listeners: list[Listener], running: AsyncExitStac
         frame_bytes_max=config.int("socket.request.max.bytes"),
     )
     dispatch = Dispatch(TABLE, services)
+    budget = FrameBudget(config.int("queued.max.request.bytes"))
     for listener in listeners:
         running.callback(listener.close)
-        listener.start(dispatch, allowed)
+        listener.start(dispatch, allowed, budget)
 
 
 def broker_image(config: BrokerConfig, listeners: list[Listener], directories: LogDirectories) -> BrokerImage:

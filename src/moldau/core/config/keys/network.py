@@ -63,7 +63,13 @@ NETWORK_KEYS = (
         at_least(1),
         "How many requests may wait before reading from the network pauses.",
     ),
-    ConfigDef("queued.max.request.bytes", LONG, -1),
+    ConfigDef(
+        "queued.max.request.bytes",
+        LONG,
+        -1,
+        None,
+        "Memory for large requests that have not arrived whole, of all connections together; -1 is 64 MiB here.",
+    ),
     ConfigDef(
         "num.network.threads", INT, 3, at_least(1), "Accepted for Kafka's sake; one event loop serves a broker here."
     ),

@@ -1,0 +1,48 @@
+"""Whose connections a listener ends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from typing import cast
+
+import pytest
+
+from moldau.broker import listener as listening
+from moldau.broker.context import Services
+from moldau.broker.dispatch import Dispatch
+from moldau.broker.frame_budget import FrameBudget
+from moldau.broker.listener import ConnectionLimits, Listener
+from moldau.core import limits
+
+WAIT_S_MAX = 20.0
+LIMITS = ConnectionLimits(connections_max=10, connections_per_host_max=10, idle_ms_max=600_000)
+HALF_A_FRAME = struct.pack(">ih", 4 * limits.MIB, 0) + bytes(2 * limits.MIB)
+NO_SERVICES = cast("Services", None)  # no request ever gets so far as to need one
+
+
+def test_silence_in_a_large_frame_that_others_wait_for_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_SWEEP_S_MAX", 0.1)
+    monkeypatch.setattr(listening, "_STALL_S_MAX", 0.2)
+
+    async def test() -> None:
+        listener = Listener("PLAINTEXT")
+        listener.bind("127.0.0.1", 0)
+        budget = FrameBudget(limits.MIB)
+        listener.start(Dispatch((), NO_SERVICES), LIMITS, budget)
+        (reader, silent) = await asyncio.open_connection(listener.host, listener.port)
+        silent.write(HALF_A_FRAME)
+        await silent.drain()
+        (_, waiting) = await asyncio.open_connection(listener.host, listener.port)
+        waiting.write(HALF_A_FRAME)
+        with contextlib.suppress(ConnectionResetError):
+            assert await reader.read(1) == b""
+        while budget.is_short:  # noqa: ASYNC110 - the listener's turn comes with the loop's
+            await asyncio.sleep(0.01)
+        assert listener.connection_count == 1
+        listener.close()
+        for writer in (silent, waiting):
+            writer.transport.abort()
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
