@@ -112,7 +112,10 @@ NOTES = MappingProxyType(
             "of its successor first"
         ),
         ApiKey.UPDATE_FEATURES: "`transaction.version` is the only feature",
-        ApiKey.LIST_TRANSACTIONS: "regular expressions are Python's, where Kafka has RE2's",
+        ApiKey.LIST_TRANSACTIONS: (
+            "regular expressions are Python's, where Kafka has RE2's: repeated groups, more than three repetitions and "
+            "ids of more than 255 characters are not matched, because Python's could take for ever"
+        ),
         ApiKey.DESCRIBE_CONFIGS: (
             "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. A broker shows the "
             "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself, because "

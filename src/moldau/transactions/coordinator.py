@@ -72,25 +72,28 @@ class TransactionCoordinator:
         def decide(shard: TransactionShard, spare_id: ProducerId | None, now_ms: int) -> Decision[ProducerReply]:
             return shard.decide_init_producer_id(request, spare_id=spare_id, now_ms=now_ms)
 
-        return await self._write_with_spare(request.transactional_id, decide)
+        return await self._write_with_spare(request.transactional_id, decide, creates=True)
 
     async def end_txn(self, request: Ending) -> ProducerReply:
         def decide(shard: TransactionShard, spare_id: ProducerId | None, now_ms: int) -> Decision[ProducerReply]:
             return shard.decide_end_txn(request, spare_id=spare_id, now_ms=now_ms)
 
-        return await self._write_with_spare(request.transactional_id, decide)
+        return await self._write_with_spare(request.transactional_id, decide, creates=False)
 
     async def _write_with_spare(
         self,
         transactional_id: str,
         decide: Callable[[TransactionShard, ProducerId | None, int], Decision[ProducerReply]],
+        *,
+        creates: bool,
     ) -> ProducerReply:
         """Decide with a producer id that nobody has yet, if one may be needed."""
         runtime = self._shards.find(self.index_of(transactional_id))
         if isinstance(runtime, ErrorCode):
             return ProducerReply(runtime)
         spare_id = None
-        if runtime.machine.needs_producer_id(transactional_id):
+        is_known = transactional_id in runtime.machine.transactions
+        if (creates or is_known) and runtime.machine.needs_producer_id(transactional_id):
             try:
                 spare_id = await self._next_producer_id()
             except ApiError as wrong:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.transactions.transaction import SECOND_PROTOCOL
@@ -15,8 +16,7 @@ FORGOTTEN_BYTES_MAX = 256 * 1024
 SPARE_ID_WAIT_MS = 1_000  # until a time-out looks again whether there is a producer id for it
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionLimits:
+class TransactionLimits(msgspec.Struct, frozen=True):
     timeout_ms_max: int = 900_000
     id_expiration_ms: int = 604_800_000
     expiry_interval_ms: int = 3_600_000

@@ -38,7 +38,8 @@ class Marking:
 
     async def run(self) -> None:
         try:
-            while (dues := await self._next()) is not None:
+            # What a stopped runtime holds may never have reached the log, so nobody may hear of it.
+            while not self._runtime.is_stopped and (dues := await self._next()) is not None:
                 for due in dues:
                     await self._mark(due)
         finally:
@@ -66,12 +67,20 @@ class Marking:
             left = await self._attempt(due, left)
         del self._retries[due.transactional_id]
 
+    async def _write(self, partition: TopicPartition, due: MarkersDue) -> ErrorCode:
+        try:
+            answer = self._write_marker(partition, due, self._coordinator_epoch)
+            return await answer if isinstance(answer, Future) else answer
+        except Exception:
+            # A mistake of ours about one partition must not leave the transactions of all others undecided.
+            log.exception("the marker of %s for %s could not be written", due.transactional_id, partition)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+
     async def _attempt(self, due: MarkersDue, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         """Write what can be written; gives the partitions to try again, and completes the transaction if none is."""
         left: list[TopicPartition] = []
         for partition in sorted(partitions):
-            answer = self._write_marker(partition, due, self._coordinator_epoch)
-            error = await answer if isinstance(answer, Future) else answer
+            error = await self._write(partition, due)
             outcome = outcome_of(error)
             if outcome is Outcome.GIVE_UP:
                 # Whoever fenced us writes the markers; the outcome stays in the log for whoever leads it next.

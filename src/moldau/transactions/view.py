@@ -13,6 +13,13 @@ from moldau.transactions.states import LABELS, State
 from moldau.transactions.transaction import Transaction
 from moldau.wire.messages import describe_transactions, list_transactions
 
+# Python's expressions go back and try again, Kafka's do not. A pattern that could hold the loop for long is refused,
+# and an id that is longer than any sensible one matches none.
+REPEATS_MAX = 3
+MATCHED_CHARS_MAX = 255
+_CAN_EXPLODE = re.compile(r"\)\s*[*+?{]|\\[1-9]|\(\?(?!:)")
+_REPEATS = re.compile(r"(?<!\()[*+?{]")
+
 _BY_LABEL = MappingProxyType({label: state for state, label in LABELS.items()})
 
 
@@ -34,7 +41,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
             return False
         if self.duration_ms_min >= 0 and now_ms - transaction.started_ms <= self.duration_ms_min:
             return False
-        return self.pattern is None or self.pattern.fullmatch(transaction.transactional_id) is not None
+        name = transaction.transactional_id
+        return self.pattern is None or (len(name) <= MATCHED_CHARS_MAX and self.pattern.fullmatch(name) is not None)
 
 
 def listing_of(request: list_transactions.ListTransactionsRequest) -> Listing:
@@ -50,6 +58,9 @@ def listing_of(request: list_transactions.ListTransactionsRequest) -> Listing:
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
+    if _CAN_EXPLODE.search(pattern) or len(_REPEATS.findall(pattern)) > REPEATS_MAX:
+        message = f"Transaction ID pattern `{pattern}` could take for ever: it repeats a group, or more than three characters."
+        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, message)
     try:
         return re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as wrong:

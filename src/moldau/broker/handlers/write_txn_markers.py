@@ -11,6 +11,7 @@ from asyncio import Future
 from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.repetition import refuse_repetition
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.transactions.markers import MarkersDue
@@ -45,6 +46,7 @@ def write_txn_markers(
 
 def _write(marker: WritableTxnMarker, context: Context) -> WritableTxnMarkerResult | Future[WritableTxnMarkerResult]:
     partitions = [TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
+    refuse_repetition(partitions)
     due = MarkersDue(
         transactional_id="",
         producer=Producer(marker.producer_id, marker.producer_epoch),
