@@ -59,7 +59,7 @@ def listing_of(request: list_transactions.ListTransactionsRequest) -> Listing:
 
 def _compile(pattern: str) -> re.Pattern[str]:
     if _CAN_EXPLODE.search(pattern) or len(_REPEATS.findall(pattern)) > REPEATS_MAX:
-        message = f"Transaction ID pattern `{pattern}` could take for ever: it repeats a group, or more than three characters."
+        message = f"Transaction ID pattern `{pattern}` could take for ever: it repeats too much."
         raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, message)
     try:
         return re.compile(pattern)
