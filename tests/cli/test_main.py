@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import run_tool
+from tests.cli.conftest import command, run_tool
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,17 @@ def test_a_wrong_command_line_is_exit_code_2(arguments: tuple[str, ...]) -> None
     finished = run_tool("", *arguments)
     assert finished.returncode == 2
     assert finished.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "closed", "stream"),
+    [("consume orders", ">&-", "output"), ("produce orders", "<&-", "input"), ("topics list", ">&-", "output")],
+)
+def test_a_closed_stream_is_one_line(arguments: str, closed: str, stream: str) -> None:
+    tool = " ".join(command(*arguments.split()))
+    finished = subprocess.run(["sh", "-c", f"exec {tool} {closed}"], stderr=subprocess.PIPE, text=True, check=False)
+    assert finished.returncode == 1
+    assert finished.stderr == f"moldau {arguments.split(maxsplit=1)[0]}: standard {stream} is closed\n"
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -89,7 +89,7 @@ def test_another_process_holds_a_folder_until_it_ends(tmp_path: Path) -> None:
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UnusableDirectory, match="file"):
+    with pytest.raises(UnusableDirectory, match=r"/file is not a folder"):
         LogDirectories.open([tmp_path / "file"], node_id=1)
 
 

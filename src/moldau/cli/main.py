@@ -9,16 +9,18 @@ from importlib import import_module
 from typing import NamedTuple
 
 from moldau.cli.failures import FAILED, INTERRUPTED, OK, USAGE, CommandFailed
+from moldau.core.standard_streams import occupy_standard_streams
 
 
 class Tool(NamedTuple):
     module: str
     summary: str
+    reads_input: bool = False
 
 
 TOOLS = {
     "topics": Tool("moldau.cli.topics", "list, create, describe and delete topics"),
-    "produce": Tool("moldau.cli.produce", "send the lines of standard input to a topic"),
+    "produce": Tool("moldau.cli.produce", "send the lines of standard input to a topic", reads_input=True),
     "consume": Tool("moldau.cli.consume", "print the records of a topic"),
 }
 
@@ -51,8 +53,10 @@ def run_tool(name: str, command: Callable[[], int]) -> int:
     from moldau.cli.output import close_quietly
 
     try:
+        check_streams(name)
         exit_code = command()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return exit_code
     except CommandFailed as failed:
         return complain(name, str(failed), exit_code=failed.exit_code)
@@ -68,8 +72,17 @@ def run_tool(name: str, command: Callable[[], int]) -> int:
         return INTERRUPTED
 
 
+def check_streams(name: str) -> None:
+    """Python has None for a stream that was closed before it started."""
+    occupy_standard_streams()
+    needed, stream = ("input", sys.stdin) if TOOLS[name].reads_input else ("output", sys.stdout)
+    if stream is None:
+        raise CommandFailed(f"standard {needed} is closed")
+
+
 def complain(name: str, message: str, *, exit_code: int) -> int:
-    print(f"moldau {name}: {message}", file=sys.stderr)
+    if sys.stderr is not None:  # or print would take standard output for it
+        print(f"moldau {name}: {message}", file=sys.stderr)
     return exit_code
 
 

@@ -124,6 +124,9 @@ class LogDirectories:
                 locks[name] = DirectoryLock(name)
             metas = claim(names, node_id=node_id, cluster_id=cluster_id)
             return cls([DataDirectory(name, locks[name], metas[name]) for name in names])
+        except FileExistsError as failure:
+            _release(locks.values())
+            raise UnusableDirectory(f"data folder {failure.filename} is not a folder but a file") from failure
         except OSError as failure:
             _release(locks.values())
             raise UnusableDirectory(f"data folder {failure.filename}: {failure.strerror}") from failure

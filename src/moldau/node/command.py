@@ -20,6 +20,7 @@ import uvloop
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.load import load_config, parse_overrides
+from moldau.core.standard_streams import occupy_standard_streams
 from moldau.node.running import Running, StartFailed
 
 DEFAULT_HOST = "127.0.0.1"
@@ -29,8 +30,6 @@ DEFAULT_DATA_DIR = "./moldau-data"
 OK = 0
 FAILED = 1
 USAGE = 2
-
-STDERR_FD = 2
 
 EXAMPLES = """\
 examples:
@@ -85,13 +84,6 @@ def parse(arguments: list[str]) -> Namespace:
     # A folder of that program's, to remove in its place when it died without doing so.
     parser.add_argument("--scratch", type=Path, help=SUPPRESS)
     return parser.parse_args(arguments)
-
-
-def occupy_standard_streams() -> None:
-    """Where a supervisor closed stdin, stdout or stderr, no data file may get its number, and what is printed there."""
-    while (fd := os.open(os.devnull, os.O_RDWR)) <= STDERR_FD:
-        pass
-    os.close(fd)
 
 
 def port_number(text: str) -> int:

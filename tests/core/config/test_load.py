@@ -88,6 +88,13 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_p
     assert (config.topic_defaults.retention_ms, config.topic_defaults.segment_bytes) == (3, 2_000_000)
 
 
+def test_a_variable_that_names_no_key_is_reported_unless_it_is_the_tools(caplog: pytest.LogCaptureFixture) -> None:
+    environment = {"MOLDAU_NUM_PARTITONS": "3", "MOLDAU_BOOTSTRAP_SERVERS": "here:9092", "MOLDAU_NUM_PARTITIONS": "2"}
+    with caplog.at_level(logging.WARNING):
+        assert load_config(None, environment, {}).int("num.partitions") == 2
+    assert caplog.messages == ["environment variables that name no configuration key are ignored: MOLDAU_NUM_PARTITONS"]
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.properties"):
         load_config(tmp_path / "none.properties", {}, {})

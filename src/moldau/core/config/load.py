@@ -13,6 +13,7 @@ from moldau.core.config.definitions import ConfigError
 __all__ = ["ConfigError", "load_config", "parse_overrides", "parse_properties"]
 
 ENVIRONMENT_PREFIX = "MOLDAU_"
+_TOOLS_VARIABLES = frozenset({"MOLDAU_BOOTSTRAP_SERVERS"})
 
 _log = logging.getLogger("moldau.config")
 
@@ -68,12 +69,19 @@ def parse_overrides(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def environment_values(environment: Mapping[str, str]) -> dict[str, str]:
-    """MOLDAU_LOG_RETENTION_MS sets log.retention.ms. Variables that name no key are someone else's."""
+    """MOLDAU_LOG_RETENTION_MS sets log.retention.ms; one that names no key may be mistyped, or someone else's."""
     values: dict[str, str] = {}
+    strange: list[str] = []
     for variable, value in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in _TOOLS_VARIABLES:
+            continue
         key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
-        if variable.startswith(ENVIRONMENT_PREFIX) and key in BROKER_CONFIGS:
+        if key in BROKER_CONFIGS:
             values[key] = value
+        else:
+            strange.append(variable)
+    if strange:
+        _log.warning("environment variables that name no configuration key are ignored: %s", ", ".join(sorted(strange)))
     return values
 
 
