@@ -175,6 +175,18 @@ def test_closing_takes_the_registration_away(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_disk_that_takes_nothing_does_not_keep_a_store_from_closing(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = await SqliteStore.open(tmp_path / "store.db", SystemClock(), process=GONE)
+        await store.register(Registration(1, b""))
+        await store._run(lambda: store._pulse.execute("PRAGMA query_only = ON").fetchone())
+        await store.close()
+        async with opened(tmp_path / "store.db") as next_one:
+            await next_one.register(Registration(1, b""))
+
+    run(test)
+
+
 def test_watching_tells_of_what_others_append(tmp_path: Path) -> None:
     async def test() -> None:
         path = tmp_path / "store.db"

@@ -196,11 +196,13 @@ class SqliteStore:
         self._pulse = open_database(self.path, synchronous="OFF")
 
     def _close(self) -> None:
-        for broker_id in self._registered:
-            self._pulse.execute(
-                "DELETE FROM registration WHERE broker_id = ? AND pid = ? AND started = ?",
-                (broker_id, self._process.pid, self._process.started),
-            )
+        # On a full disk the registration stays, and its process number shows that it is nobody's.
+        with contextlib.suppress(sqlite3.OperationalError):
+            for broker_id in self._registered:
+                self._pulse.execute(
+                    "DELETE FROM registration WHERE broker_id = ? AND pid = ? AND started = ?",
+                    (broker_id, self._process.pid, self._process.started),
+                )
         self._pulse.close()
         self._db.close()
 
