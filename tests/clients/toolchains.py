@@ -62,6 +62,20 @@ def spark_java_driver() -> list[str]:
     return java_command(target / "libs", target / "classes", "Driver")
 
 
+def streams_application() -> list[str]:
+    """A word count on Kafka Streams; it takes the bootstrap address and a folder for its state."""
+    source = HERE / "streams"
+
+    def build(target: Path) -> None:
+        shutil.copy(source / "pom.xml", target)
+        libs = target / "libs"
+        run("mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libs}", directory=target)
+        compile_java(source / "WordCount.java", libs=libs, classes=target / "classes")
+
+    target = built("streams", sources(source), build)
+    return java_command(target / "libs", target / "classes", "WordCount")
+
+
 def tool_host() -> list[str]:
     return java_command(apache_kafka.libs(), newest_java_classes(), "ToolHost")
 
