@@ -61,6 +61,22 @@ def test_a_forgotten_folder_is_refused_by_name_until_it_is_given_up(tmp_path: Pa
     running(first).stop()
 
 
+def test_without_the_folder_of_the_metadata_the_others_are_refused(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    filled(first, second)
+    first.rename(tmp_path / "elsewhere")
+    for folders in ([second], [first, second]):
+        with pytest.raises(BrokerFailed, match=rf"{first}/moldau-metadata\.db.*--accept-lost-folders"):
+            running(*folders)
+    shutil.rmtree(first, ignore_errors=True)
+    (tmp_path / "elsewhere").rename(first)
+    with running(second, first) as broker:
+        assert values_in(broker.bootstrap_servers) == [VALUES, VALUES]
+    with started("--data-dir", str(second), "--accept-lost-folders", cwd=tmp_path) as (_, port):
+        assert sorted(values_in(f"127.0.0.1:{port}"))[-1] == VALUES
+    running(second).stop()
+
+
 def test_a_topic_whose_folders_a_crash_left_unmade_begins_empty(tmp_path: Path) -> None:
     shutil.rmtree(filled(tmp_path / "only"))
     with running(tmp_path / "only") as broker:

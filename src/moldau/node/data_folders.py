@@ -12,22 +12,26 @@ from moldau.core.clock import Clock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import TopicPartition
 from moldau.log.directories import LogDirectories
+from moldau.log.files import read_whole, remove_if_there, replace
 from moldau.log.meta_properties import UnusableDirectory, read_meta_properties
 from moldau.store.sqlite import FILE_NAME as METADATA_FILE
 from moldau.store.sqlite import SqliteStore
 
 log = logging.getLogger(__name__)
 
+LOCATION_FILE = "moldau-metadata.location"
 NAMED_MAX = 10
 
 
-async def open_folders(config: BrokerConfig, clock: Clock) -> LogDirectories:
+async def open_folders(config: BrokerConfig, clock: Clock, *, accept_lost_folders: bool) -> LogDirectories:
     folders = [Path(each) for each in config.log_dirs]
+    if not accept_lost_folders:
+        _refuse_lost_metadata(folders)
     cluster_id = await _stored_cluster_id(folders, clock)
     return LogDirectories.open(folders, node_id=config.node_id, cluster_id=cluster_id)
 
 
-def metadata_path(folders: Sequence[Path]) -> Path:
+def _metadata_path(folders: Sequence[Path]) -> Path:
     """In the folder that has it, or else in the first: `log.dirs` in another order must not begin a new cluster."""
     paths = dict.fromkeys(folder.resolve() / METADATA_FILE for folder in folders)
     found = [path for path in paths if path.exists()]
@@ -36,9 +40,39 @@ def metadata_path(folders: Sequence[Path]) -> Path:
     return found[0] if found else folders[0] / METADATA_FILE
 
 
+def _refuse_lost_metadata(folders: Sequence[Path]) -> None:
+    """Without the folder that has the metadata, the others would be taken for those of a broker that had none."""
+    if _metadata_path(folders).exists():
+        return
+    for folder in folders:
+        noted = (read_whole(f"{folder}/{LOCATION_FILE}") or b"").decode("utf-8", "replace").strip()
+        if noted:
+            raise UnusableDirectory(
+                f"log.dirs has no metadata; that of {folder} was {noted}; "
+                "bring its folder back, or lose what is in it for good with --accept-lost-folders"
+            )
+
+
+async def open_metadata(folders: Sequence[Path], clock: Clock) -> SqliteStore:
+    """The store, once it is there and each other folder says where."""
+    path = _metadata_path(folders)
+    store = await SqliteStore.open(path, clock)
+    _note_location(path.resolve(), folders)
+    return store
+
+
+def _note_location(location: Path, folders: Sequence[Path]) -> None:
+    for folder in folders:
+        path, text = f"{folder}/{LOCATION_FILE}", f"{location}\n".encode()
+        if folder.resolve() == location.parent:
+            remove_if_there(path)
+        elif read_whole(path) != text:
+            replace(path, text, sync=True)
+
+
 async def _stored_cluster_id(folders: Sequence[Path], clock: Clock) -> str | None:
     """The cluster's id from the metadata, where every folder has lost its `meta.properties`; else they say it."""
-    path = metadata_path(folders)
+    path = _metadata_path(folders)
     if not path.exists() or any(read_meta_properties(str(folder)) for folder in folders):
         return None
     store = await SqliteStore.open(path, clock)

@@ -28,9 +28,8 @@ from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.node.adoption import adopt_folders
 from moldau.node.coordinators import coordinate, coordinators
-from moldau.node.data_folders import metadata_path, open_folders, refuse_lost_folders, report_missing
+from moldau.node.data_folders import open_folders, open_metadata, refuse_lost_folders, report_missing
 from moldau.node.running import BoundListener, Running, StartFailed
-from moldau.store.sqlite import SqliteStore
 from moldau.store.store import StoreError
 
 log = logging.getLogger(__name__)
@@ -61,11 +60,11 @@ async def start(config: BrokerConfig, running: AsyncExitStack, *, accept_lost_fo
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     clock = SystemClock()
     listeners = bind(config, running)
-    directories = await open_folders(config, clock)
+    directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders)
     running.callback(directories.close)
     executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
     running.callback(executor.shutdown)
-    store = await SqliteStore.open(metadata_path(directories.paths), clock)
+    store = await open_metadata(directories.paths, clock)
     running.push_async_callback(store.close)
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
     running.push_async_callback(controller.close)
