@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+import moldau
 from tests import apache_kafka
 
 pytestmark = pytest.mark.skipif(
@@ -98,3 +99,17 @@ def test_the_feature_is_shown(bootstrap: str) -> None:
     (line,) = [line for line in printed.splitlines() if "transaction.version" in line]
     assert "SupportedMaxVersion: 2" in line
     assert "FinalizedVersionLevel: 2" in line
+
+
+def test_a_lowered_feature_sends_its_producer_back_to_the_first_protocol(transactional_id: str) -> None:
+    with moldau.run(overrides={"num.partitions": 1}) as broker:
+        address = broker.bootstrap_servers
+        run("FeatureCommand", "--bootstrap-server", address, "downgrade", "--feature", "transaction.version=1")
+        run(
+            "ProducerPerformance",
+            *("--topic", "orders", "--num-records", "500", "--record-size", "100", "--throughput", "1000"),
+            *("--bootstrap-server", address),
+            *("--transactional-id", transactional_id, "--transaction-duration-ms", "100"),
+        )
+        (state,) = transactions(address, "describe", "--transactional-id", transactional_id)
+        assert (state["TransactionState"], state["ProducerEpoch"]) == ("CompleteCommit", "0")
