@@ -150,6 +150,24 @@ def test_a_failed_write_leaves_everything_as_it_was(tmp_path: Path, monkeypatch:
     assert contents(log) == [(0, b"a"), (1, b"c")]
 
 
+def test_a_segment_that_finds_no_room_refuses_the_batch_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = create(tmp_path, config(segment_bytes=300))
+    append(log, b"a" * 200)
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "open", full)
+        with pytest.raises(LogError) as refused:
+            log.append_as_leader(batch([b"b" * 200]), leader_epoch=1, now_ms=NOW_MS)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    append(log, b"c" * 200)
+    assert contents(log) == [(0, b"a" * 200), (1, b"c" * 200)]
+
+
 def test_a_write_that_takes_only_a_part_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = create(tmp_path)
     append(log, b"a")

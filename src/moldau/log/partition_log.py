@@ -191,9 +191,9 @@ class PartitionLog:
                 f"Message batch size is {size} bytes in append to partition {self.partition}, which exceeds the "
                 f"maximum configured segment size of {config.segment_bytes}.",
             )
-        if segment.is_full(size, last_offset, max_timestamp, config=config, now_ms=now_ms):
-            segment = self.roll_at(first_offset, now_ms)
         try:
+            if segment.is_full(size, last_offset, max_timestamp, config=config, now_ms=now_ms):
+                segment = self.roll_at(first_offset, now_ms)
             segment.append(batch, size, last_offset=last_offset, max_timestamp=max_timestamp)
         except OSError as failure:
             if self.on_failure is not None:
