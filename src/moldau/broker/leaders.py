@@ -6,20 +6,11 @@ from collections.abc import Iterable
 
 from moldau.controller.image import ClusterImage
 from moldau.replication.partition import Partition
-from moldau.wire.messages import fetch as fetch_messages
-from moldau.wire.messages import produce as produce_messages
+from moldau.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 
 
-def current_leader(partition: Partition) -> produce_messages.LeaderIdAndEpoch:
-    return produce_messages.LeaderIdAndEpoch(
-        leader_id=partition.leadership.leader_id, leader_epoch=partition.leadership.leader_epoch
-    )
-
-
-def fetch_leader(partition: Partition) -> fetch_messages.LeaderIdAndEpoch:
-    return fetch_messages.LeaderIdAndEpoch(
-        leader_id=partition.leadership.leader_id, leader_epoch=partition.leadership.leader_epoch
-    )
+def current_leader(partition: Partition) -> LeaderIdAndEpoch:
+    return LeaderIdAndEpoch(leader_id=partition.leadership.leader_id, leader_epoch=partition.leadership.leader_epoch)
 
 
 def endpoints(
@@ -35,19 +26,8 @@ def endpoints(
     return found
 
 
-def node_endpoints(
-    image: ClusterImage, broker_ids: Iterable[int], listener_name: str
-) -> list[produce_messages.NodeEndpoint]:
+def node_endpoints(image: ClusterImage, broker_ids: Iterable[int], listener_name: str) -> list[NodeEndpoint]:
     return [
-        produce_messages.NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
-        for node_id, host, port, rack in endpoints(image, broker_ids, listener_name)
-    ]
-
-
-def fetch_endpoints(
-    image: ClusterImage, broker_ids: Iterable[int], listener_name: str
-) -> list[fetch_messages.NodeEndpoint]:
-    return [
-        fetch_messages.NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
+        NodeEndpoint(node_id=node_id, host=host, port=port, rack=rack)
         for node_id, host, port, rack in endpoints(image, broker_ids, listener_name)
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from moldau.broker.fetch_sessions import NO_EPOCH, Wanted
-from moldau.broker.leaders import fetch_leader
+from moldau.broker.leaders import current_leader
 from moldau.broker.partitions import Partitions
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
@@ -152,5 +152,5 @@ def refused(one: Wanted, code: ErrorCode, partition: Partition | None, terms: Te
         records=b"",
     )
     if partition is not None and code in _LEADER_MOVED and terms.version >= CURRENT_LEADER_SINCE:
-        data.current_leader = fetch_leader(partition)
+        data.current_leader = current_leader(partition)
     return data

@@ -10,7 +10,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
 from moldau.broker.later import Later
-from moldau.broker.leaders import fetch_endpoints
+from moldau.broker.leaders import node_endpoints
 from moldau.broker.reading import Reading, Terms, read
 from moldau.broker.waiting import ParkedFetch
 from moldau.core.errors import ErrorCode
@@ -72,7 +72,7 @@ def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:
     response = FetchResponse(session_id=session_id, responses=_by_topic(found))
     if reading.has_error and context.version >= 16:
         moved = {data.current_leader.leader_id for _, data in found if data.current_leader.leader_id >= 0}
-        response.node_endpoints = fetch_endpoints(services.controller.image, moved, context.peer.listener_name)
+        response.node_endpoints = node_endpoints(services.controller.image, moved, context.peer.listener_name)
     return response
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from moldau.core.ids import ZERO_UUID
 from moldau.wire.api import ApiKey
+from moldau.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from moldau.wire.schema import IGNORABLE, Int8, Int16, Int32, Int64, Records, Uuid, since, tagged, until
 
 
@@ -68,11 +69,6 @@ class EpochEndOffset(Struct, frozen=True, gc=False):
     end_offset: Int64 = -1
 
 
-class LeaderIdAndEpoch(Struct, frozen=True, gc=False):
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
 class SnapshotId(Struct, frozen=True, gc=False):
     end_offset: Int64 = -1
     epoch: Int32 = -1
@@ -101,13 +97,6 @@ class FetchableTopicResponse(Struct, gc=False):
     topic: Annotated[str, until(12), IGNORABLE] = ""
     topic_id: Annotated[Uuid, since(13), IGNORABLE] = ZERO_UUID
     partitions: list[PartitionData] = []
-
-
-class NodeEndpoint(Struct, gc=False):
-    node_id: Int32 = 0
-    host: str = ""
-    port: Int32 = 0
-    rack: str | None = None
 
 
 class FetchResponse(Struct, gc=False):

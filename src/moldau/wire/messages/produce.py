@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from moldau.core.ids import ZERO_UUID
 from moldau.wire.api import ApiKey
+from moldau.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 from moldau.wire.schema import IGNORABLE, Int16, Int32, Int64, Records, Uuid, since, tagged, until
 
 
@@ -44,11 +45,6 @@ class BatchIndexAndErrorMessage(Struct, gc=False):
     batch_index_error_message: str | None = None
 
 
-class LeaderIdAndEpoch(Struct, frozen=True, gc=False):
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
 class PartitionProduceResponse(Struct, gc=False):
     index: Int32 = 0
     error_code: Int16 = 0
@@ -64,13 +60,6 @@ class TopicProduceResponse(Struct, gc=False):
     name: Annotated[str, until(12), IGNORABLE] = ""
     topic_id: Annotated[Uuid, since(13), IGNORABLE] = ZERO_UUID
     partition_responses: list[PartitionProduceResponse] = []
-
-
-class NodeEndpoint(Struct, gc=False):
-    node_id: Int32 = 0
-    host: str = ""
-    port: Int32 = 0
-    rack: str | None = None
 
 
 class ProduceResponse(Struct, gc=False):
