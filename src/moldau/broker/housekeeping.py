@@ -1,7 +1,7 @@
 """What a broker does on its own, at intervals: retention, compaction, flushing, checkpoints, forgetting producers.
 
-Each duty is a plain method that takes the time, so that a test can call it; `run` calls them when they are due. What
-blocks for long runs in the thread pool, and a duty that fails says so and is tried again the next time.
+Each duty is a plain method that takes the time, so that a test can call it; `start` has them called when they are due.
+What blocks for long runs in the thread pool, and a duty that fails says so and is tried again the next time.
 """
 
 from __future__ import annotations
@@ -34,11 +34,10 @@ class Housekeeping:
 
     def start(self) -> None:
         """Begin. Intervals are read anew each time, so that a dynamic change takes effect."""
-        config = self._services.config
-        self._every(lambda: config.int("log.retention.check.interval.ms"), self.delete_old_segments)
-        self._every(lambda: config.int("log.flush.offset.checkpoint.interval.ms"), self.write_checkpoints)
-        self._every(lambda: config.int("producer.id.expiration.check.interval.ms"), self.expire_producers)
-        self._every(lambda: self._services.config.int("log.cleaner.backoff.ms"), self.compact)
+        self._every(self._set("log.retention.check.interval.ms"), self.delete_old_segments)
+        self._every(self._set("log.flush.offset.checkpoint.interval.ms"), self.write_checkpoints)
+        self._every(self._set("producer.id.expiration.check.interval.ms"), self.expire_producers)
+        self._every(self._set("log.cleaner.backoff.ms"), self.compact)
         self._every(lambda: COMPLETION_INTERVAL_MS, self._services.partitions.complete)
         self._every(lambda: TICK_MS, self.flush_due)
         self._every(lambda: TICK_MS, self.remove_files)
@@ -105,6 +104,9 @@ class Housekeeping:
 
         if flush is not None:
             flush.add_done_callback(report)
+
+    def _set(self, key: str) -> Callable[[], int]:
+        return lambda: self._services.config.int(key)
 
     def _every(self, interval_ms: Callable[[], int], duty: Duty) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(self._repeat(interval_ms, duty)))
