@@ -80,15 +80,6 @@ class Producer:
                 return batch
         return None
 
-    def copy(self) -> Producer:
-        twin = Producer()
-        twin.epoch = self.epoch
-        twin.coordinator_epoch = self.coordinator_epoch
-        twin.last_timestamp = self.last_timestamp
-        twin.transaction_start = self.transaction_start
-        twin.batches = self.batches[:]
-        return twin
-
 
 def in_sequence(last_sequence: int, next_sequence: int) -> bool:
     return next_sequence == last_sequence + 1 or (next_sequence == 0 and last_sequence == SEQUENCE_MAX)
@@ -262,19 +253,3 @@ class ProducerStates:
         self.ongoing.clear()
         self.unreplicated.clear()
         self.end_offset = end_offset
-
-    def copies(self, producer_ids: set[int]) -> dict[int, Producer | None]:
-        """The producers as they are, to be put back when an append of several batches fails half-way."""
-        kept = {producer_id: self.producers.get(producer_id) for producer_id in producer_ids}
-        return {producer_id: producer and producer.copy() for producer_id, producer in kept.items()}
-
-    def put_back(self, copies: dict[int, Producer | None]) -> None:
-        for producer_id, producer in copies.items():
-            self.ongoing = {first: owner for first, owner in self.ongoing.items() if owner != producer_id}
-            if producer is None:
-                self.producers.pop(producer_id, None)
-            else:
-                self.producers[producer_id] = producer
-                if producer.transaction_start >= 0:
-                    self.ongoing[producer.transaction_start] = producer_id
-        self.ongoing = dict(sorted(self.ongoing.items()))

@@ -131,9 +131,6 @@ class BrokerConfig:
         assert isinstance(value, Integer), f"{name} is no whole number, or not set"
         return value
 
-    def optional_int(self, name: str) -> Integer | None:
-        return None if self._values[name] is None else self.int(name)
-
     def number(self, name: str) -> float:
         value = self._values[name]
         assert isinstance(value, float), f"{name} is no number"
