@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+
+from tests.faults.clients import create_topic
 
 SETTLE_S = 40.0
 PARTITIONS = 4
@@ -21,9 +23,7 @@ PARTITIONS = 4
 @pytest.fixture
 def topic(bootstrap: str) -> str:
     name = f"topic-{uuid.uuid4().hex[:10]}"
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
-        created.result(SETTLE_S)
+    create_topic(bootstrap, name, partitions=PARTITIONS)
     return name
 
 

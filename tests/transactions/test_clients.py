@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.faults.clients import create_topic
 
 SETTLE_S = 30.0
 PARTITIONS = 2
@@ -17,9 +18,7 @@ PARTITIONS = 2
 @pytest.fixture
 def topic(bootstrap: str) -> str:
     name = f"topic-{uuid.uuid4().hex[:10]}"
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for created in admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
-        created.result(SETTLE_S)
+    create_topic(bootstrap, name, partitions=PARTITIONS)
     return name
 
 
