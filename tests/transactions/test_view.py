@@ -81,17 +81,3 @@ def test_what_is_not_there() -> None:
     assert describe(ID, None).error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert describe(ID, transaction(State.DEAD)).error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert describe("", None).error_code == ErrorCode.INVALID_REQUEST
-
-
-@pytest.mark.parametrize(
-    "pattern", ["(a+)+b", "(a|a)*b", ".*.*.*.*b", r"(a)\1", "(?=a)b", "(a{1,9}){1,9}b", "a?a?a?a?aaaa"]
-)
-def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
-    with pytest.raises(ApiError) as refused:
-        listing_of(ListTransactionsRequest(transactional_id_pattern=pattern))
-    assert refused.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
-
-
-@pytest.mark.parametrize("pattern", ["payments-.*", "[a-z]+-[0-9]{1,3}", "(?:a|b)-.*x", "a?b"])
-def test_an_ordinary_pattern_is_not(pattern: str) -> None:
-    assert listing_of(ListTransactionsRequest(transactional_id_pattern=pattern)).pattern is not None

@@ -20,3 +20,5 @@ PARTITIONS_PER_REQUEST_MAX = 10_000  # Kafka's: each becomes a folder with files
 REPEATED_QUESTIONS_MAX = 100  # answers can be ten thousand times as long as the question, which no client repeats
 COORDINATOR_KEYS_MAX = 10_000  # each key, which may be one byte long, is answered with a sentence
 UNFINISHED_FRAMES_BYTES_MAX = 64 * MIB  # all connections together, where queued.max.request.bytes says nothing
+PATTERN_CHARS_MAX = 4_096  # compiling takes time and memory with the length, most of it for classes of many letters
+PATTERN_BYTES_MAX = 4 * MIB  # what one compiled pattern may take; counted repetitions of classes grow quickly
