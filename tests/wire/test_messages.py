@@ -21,6 +21,8 @@ pytestmark = pytest.mark.skipif(not apache_kafka.available(), reason="needs Java
 
 KINDS = {kind.name.lower(): kind for kind in Kind}
 NO_VERSION = Versions(1, 0)
+# Kafka's request and response use one name for two structures, and one module has place for one of them.
+NAMES_IN_KAFKA = {"QuorumTopicQuery": "TopicData", "QuorumPartitionQuery": "PartitionData"}
 
 
 @functools.cache
@@ -103,6 +105,7 @@ def declared_fields(cls: type[Struct], version: int) -> dict[str, tuple[Any, ...
 
 def type_name(field: Field) -> str:
     name = field.type.name.lower() if isinstance(field.type, Kind) else field.type.__name__
+    name = NAMES_IN_KAFKA.get(name, name)
     return f"[]{name}" if field.is_array else name
 
 

@@ -112,10 +112,6 @@ NOTES = MappingProxyType(
             "of its successor first"
         ),
         ApiKey.UPDATE_FEATURES: "`transaction.version` is the only feature",
-        ApiKey.LIST_TRANSACTIONS: (
-            "regular expressions are Python's, where Kafka has RE2's: repeated groups, more than three repetitions and "
-            "ids of more than 255 characters are not matched, because Python's could take for ever"
-        ),
         ApiKey.DESCRIBE_CONFIGS: (
             "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. A broker shows the "
             "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself, because "
@@ -137,6 +133,13 @@ NOTES = MappingProxyType(
         ApiKey.DESCRIBE_LOG_DIRS: "no replica moves between folders, and no folder is closed to new partitions",
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
             "an empty topic name is an INVALID_TOPIC_EXCEPTION, where Kafka answers UNKNOWN_SERVER_ERROR"
+        ),
+        ApiKey.ALTER_REPLICA_LOG_DIRS: (
+            "a replica stays where it is: another folder that the broker has is an INVALID_REQUEST"
+        ),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: "with one broker, a partition can only be given the replicas that it has",
+        ApiKey.DESCRIBE_QUORUM: (
+            "the metadata store is no quorum: the controller is its only voter, and offsets are entries of the store"
         ),
         ApiKey.LIST_CONFIG_RESOURCES: "there are no client metrics and no groups to list",
     }

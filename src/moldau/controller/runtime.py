@@ -80,6 +80,16 @@ class Controller:
     def is_active(self) -> bool:
         return self._leadership.broker_id == self._node_id
 
+    @property
+    def epoch(self) -> int:
+        """Of the controller that this broker knows of."""
+        return self._leadership.epoch
+
+    @property
+    def position(self) -> int:
+        """Of the last entry of the metadata log that this broker has applied."""
+        return self._position
+
     async def register(self, broker: BrokerImage) -> int:
         """Tells the cluster how this broker can be reached."""
         return await self.write(lambda image: decide_register_broker(image, broker))

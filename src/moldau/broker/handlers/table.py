@@ -6,6 +6,8 @@ from moldau.broker.api import Api
 from moldau.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
 from moldau.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
 from moldau.broker.handlers.alter_configs import alter_configs
+from moldau.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
+from moldau.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from moldau.broker.handlers.api_versions import api_versions
 from moldau.broker.handlers.create_partitions import create_partitions
 from moldau.broker.handlers.create_topics import create_topics
@@ -17,8 +19,10 @@ from moldau.broker.handlers.describe_configs import describe_configs
 from moldau.broker.handlers.describe_groups import describe_groups
 from moldau.broker.handlers.describe_log_dirs import describe_log_dirs
 from moldau.broker.handlers.describe_producers import describe_producers
+from moldau.broker.handlers.describe_quorum import describe_quorum
 from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
 from moldau.broker.handlers.describe_transactions import describe_transactions
+from moldau.broker.handlers.elect_leaders import elect_leaders
 from moldau.broker.handlers.end_txn import end_txn
 from moldau.broker.handlers.fetch import fetch
 from moldau.broker.handlers.find_coordinator import find_coordinator
@@ -30,6 +34,7 @@ from moldau.broker.handlers.leave_group import leave_group
 from moldau.broker.handlers.list_config_resources import list_config_resources
 from moldau.broker.handlers.list_groups import list_groups
 from moldau.broker.handlers.list_offsets import list_offsets
+from moldau.broker.handlers.list_partition_reassignments import list_partition_reassignments
 from moldau.broker.handlers.list_transactions import list_transactions
 from moldau.broker.handlers.metadata import metadata
 from moldau.broker.handlers.offset_commit import offset_commit
@@ -81,4 +86,9 @@ TABLE: tuple[Api, ...] = (
     list_transactions,
     list_config_resources,
     describe_topic_partitions,
+    alter_partition_reassignments,
+    alter_replica_log_dirs,
+    describe_quorum,
+    elect_leaders,
+    list_partition_reassignments,
 )

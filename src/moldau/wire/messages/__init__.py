@@ -3,6 +3,11 @@
 from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from moldau.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from moldau.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from moldau.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from moldau.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from moldau.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from moldau.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from moldau.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -16,11 +21,13 @@ from moldau.wire.messages.describe_configs import DescribeConfigsRequest, Descri
 from moldau.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from moldau.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from moldau.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from moldau.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from moldau.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
 from moldau.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
+from moldau.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from moldau.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from moldau.wire.messages.fetch import FetchRequest, FetchResponse
 from moldau.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -35,6 +42,10 @@ from moldau.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupRespon
 from moldau.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from moldau.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from moldau.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from moldau.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from moldau.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from moldau.wire.messages.metadata import MetadataRequest, MetadataResponse
 from moldau.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -54,6 +65,10 @@ __all__ = [
     "AddPartitionsToTxnResponse",
     "AlterConfigsRequest",
     "AlterConfigsResponse",
+    "AlterPartitionReassignmentsRequest",
+    "AlterPartitionReassignmentsResponse",
+    "AlterReplicaLogDirsRequest",
+    "AlterReplicaLogDirsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "ConsumerGroupDescribeRequest",
@@ -80,10 +95,14 @@ __all__ = [
     "DescribeLogDirsResponse",
     "DescribeProducersRequest",
     "DescribeProducersResponse",
+    "DescribeQuorumRequest",
+    "DescribeQuorumResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
     "DescribeTransactionsRequest",
     "DescribeTransactionsResponse",
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
     "EndTxnRequest",
     "EndTxnResponse",
     "FetchRequest",
@@ -106,6 +125,8 @@ __all__ = [
     "ListGroupsResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
+    "ListPartitionReassignmentsRequest",
+    "ListPartitionReassignmentsResponse",
     "ListTransactionsRequest",
     "ListTransactionsResponse",
     "MetadataRequest",

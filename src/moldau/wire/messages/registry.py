@@ -49,6 +49,11 @@ REQUESTS: tuple[type[Message], ...] = (
     messages.DescribeTransactionsRequest,
     messages.ListTransactionsRequest,
     messages.UpdateFeaturesRequest,
+    messages.ListPartitionReassignmentsRequest,
+    messages.ElectLeadersRequest,
+    messages.DescribeQuorumRequest,
+    messages.AlterReplicaLogDirsRequest,
+    messages.AlterPartitionReassignmentsRequest,
 )
 
 RESPONSES: tuple[type[Message], ...] = (
@@ -92,6 +97,11 @@ RESPONSES: tuple[type[Message], ...] = (
     messages.DescribeTransactionsResponse,
     messages.ListTransactionsResponse,
     messages.UpdateFeaturesResponse,
+    messages.ListPartitionReassignmentsResponse,
+    messages.ElectLeadersResponse,
+    messages.DescribeQuorumResponse,
+    messages.AlterReplicaLogDirsResponse,
+    messages.AlterPartitionReassignmentsResponse,
 )
 
 # An api key's first version with compact lengths, which decides how its header is read.

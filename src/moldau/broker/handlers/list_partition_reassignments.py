@@ -1,0 +1,43 @@
+"""ListPartitionReassignments: partitions that have replicas to gain or to lose."""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.controller.image import TopicImage
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+@api(ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest, versions=(0, 0))
+def list_partition_reassignments(
+    request: ListPartitionReassignmentsRequest, context: Context
+) -> ListPartitionReassignmentsResponse:
+    topics = context.services.controller.image.topics
+    if request.topics is None:
+        found = [_ongoing(topic, list(range(len(topic.partitions)))) for topic in topics.values()]
+    else:
+        found = [_ongoing(topics[each.name], each.partition_indexes) for each in request.topics if each.name in topics]
+    return ListPartitionReassignmentsResponse(error_message=None, topics=[topic for topic in found if topic.partitions])
+
+
+def _ongoing(topic: TopicImage, indexes: list[int]) -> OngoingTopicReassignment:
+    asked = ((index, topic.partitions[index]) for index in indexes if 0 <= index < len(topic.partitions))
+    return OngoingTopicReassignment(
+        name=topic.name,
+        partitions=[
+            OngoingPartitionReassignment(
+                partition_index=index,
+                replicas=list(state.replicas),
+                adding_replicas=list(state.adding_replicas),
+                removing_replicas=list(state.removing_replicas),
+            )
+            for index, state in asked
+            if state.adding_replicas or state.removing_replicas
+        ],
+    )
