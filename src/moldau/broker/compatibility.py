@@ -90,6 +90,8 @@ KAFKA_VERSIONS = MappingProxyType(
     }
 )
 
+_NO_AUTHORIZER = "SECURITY_DISABLED, as from a broker of Kafka without an authorizer: there is none to configure yet"
+
 # How our answers differ from Apache Kafka's, and why. A client that relies on one of these is the reason to change it.
 NOTES = MappingProxyType(
     {
@@ -134,6 +136,9 @@ NOTES = MappingProxyType(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
             "an empty topic name is an INVALID_TOPIC_EXCEPTION, where Kafka answers UNKNOWN_SERVER_ERROR"
         ),
+        ApiKey.DESCRIBE_ACLS: _NO_AUTHORIZER,
+        ApiKey.CREATE_ACLS: _NO_AUTHORIZER,
+        ApiKey.DELETE_ACLS: _NO_AUTHORIZER,
         ApiKey.ALTER_REPLICA_LOG_DIRS: (
             "a replica stays where it is: another folder that the broker has is an INVALID_REQUEST"
         ),

@@ -9,11 +9,14 @@ from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from moldau.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from moldau.broker.handlers.api_versions import api_versions
+from moldau.broker.handlers.create_acls import create_acls
 from moldau.broker.handlers.create_partitions import create_partitions
 from moldau.broker.handlers.create_topics import create_topics
+from moldau.broker.handlers.delete_acls import delete_acls
 from moldau.broker.handlers.delete_groups import delete_groups
 from moldau.broker.handlers.delete_records import delete_records
 from moldau.broker.handlers.delete_topics import delete_topics
+from moldau.broker.handlers.describe_acls import describe_acls
 from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.describe_configs import describe_configs
 from moldau.broker.handlers.describe_groups import describe_groups
@@ -82,6 +85,9 @@ TABLE: tuple[Api, ...] = (
     describe_cluster,
     describe_producers,
     update_features,
+    create_acls,
+    delete_acls,
+    describe_acls,
     describe_transactions,
     list_transactions,
     list_config_resources,

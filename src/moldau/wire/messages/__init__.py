@@ -11,11 +11,14 @@ from moldau.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsReque
 from moldau.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from moldau.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from moldau.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from moldau.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from moldau.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from moldau.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
+from moldau.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from moldau.wire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from moldau.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from moldau.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from moldau.wire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from moldau.wire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from moldau.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from moldau.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -75,16 +78,22 @@ __all__ = [
     "ConsumerGroupDescribeResponse",
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatResponse",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
     "CreatePartitionsRequest",
     "CreatePartitionsResponse",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
     "DeleteRecordsRequest",
     "DeleteRecordsResponse",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribeAclsRequest",
+    "DescribeAclsResponse",
     "DescribeClusterRequest",
     "DescribeClusterResponse",
     "DescribeConfigsRequest",
