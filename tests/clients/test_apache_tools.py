@@ -143,6 +143,19 @@ def test_the_configuration_of_all_brokers_reaches_topics(tools: Tools, new_topic
         tools.run(CONFIGS, "--alter", "--broker-defaults", "--delete-config", "log.index.interval.bytes")
 
 
+def test_the_configuration_of_a_group_is_changed(tools: Tools, new_topic: NewTopic) -> None:
+    name = new_topic()
+    entity = ("--entity-type", "groups", "--entity-name", name)
+    tools.run(CONFIGS, "--alter", *entity, "--add-config", "consumer.session.timeout.ms=50000")
+    described = tools.run_until("consumer.session.timeout.ms=50000", CONFIGS, "--describe", *entity)
+    assert "DEFAULT_CONFIG:group.consumer.session.timeout.ms=45000" in described
+    assert f"group {name} are" in tools.run(CONFIGS, "--describe", "--entity-type", "groups")
+    refused = tools_error(tools, "--alter", *entity, "--add-config", "consumer.session.timeout.ms=1")
+    assert "must be greater than or equal to group.consumer.min.session.timeout.ms" in refused
+    tools.run(CONFIGS, "--alter", *entity, "--delete-config", "consumer.session.timeout.ms")
+    tools.run_until("consumer.session.timeout.ms=45000", CONFIGS, "--describe", "--all", *entity)
+
+
 def test_what_the_console_producer_writes_the_console_consumer_reads(tools: Tools, new_topic: NewTopic) -> None:
     topic = new_topic()
     properties = ("parse.key=true", "parse.headers=true", "null.marker=NULL")

@@ -13,14 +13,14 @@ from moldau.controller.configs import (
     decide_incremental_alter_configs,
 )
 from moldau.controller.machine import apply
-from moldau.controller.records import BrokerConfigsChanged, TopicConfigsChanged
+from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from tests.controller.clusters import cluster, topic, topic_id
 
 SET, DELETE, APPEND, SUBTRACT = Operation
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 CONFIG = BrokerConfig.of({"node.id": "1"})
 IMAGE = cluster(topic("orders", configs={"retention.ms": "5"}))
 
@@ -166,3 +166,40 @@ def test_the_older_way_takes_away_what_is_not_named() -> None:
 def test_validation_alone_changes_nothing() -> None:
     decision = incremental(change(TOPIC, "orders", ConfigChange("retention.ms", "9")), validate_only=True)
     assert decision == Decision.reply_only([AlteredResource(TOPIC, "orders")])
+
+
+def test_a_groups_configs_are_kept_whether_it_exists_or_not() -> None:
+    asked = change(GROUP, "billing", ConfigChange("consumer.session.timeout.ms", "50000", SET))
+    decision = incremental(asked)
+    record = GroupConfigsChanged("billing", {"consumer.session.timeout.ms": "50000"})
+    assert decision == Decision((record,), [AlteredResource(GROUP, "billing")])
+    image = apply(IMAGE, decision.records)
+    assert image.group_config("billing") == {"consumer.session.timeout.ms": "50000"}
+    again = decide_incremental_alter_configs(image, [asked], config=CONFIG)
+    assert again == Decision.reply_only([AlteredResource(GROUP, "billing")])
+    gone = decide_alter_configs(image, [change(GROUP, "billing")], config=CONFIG)
+    assert apply(image, gone.records).group_configs == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "error", "message"),
+    [
+        (
+            "",
+            ConfigChange("consumer.session.timeout.ms", "50000", SET),
+            ErrorCode.INVALID_REQUEST,
+            "Default group resources are not allowed.",
+        ),
+        ("g", ConfigChange("nope", "1", SET), ErrorCode.INVALID_CONFIG, "Unknown group config name: nope"),
+        (
+            "g",
+            ConfigChange("consumer.session.timeout.ms", "1", APPEND),
+            ErrorCode.INVALID_CONFIG,
+            "Can't APPEND to key consumer.session.timeout.ms because its type is not LIST.",
+        ),
+    ],
+)
+def test_what_a_group_can_not_be_given(name: str, asked: ConfigChange, error: ErrorCode, message: str) -> None:
+    assert incremental(change(GROUP, name, asked)) == Decision.reply_only(
+        [AlteredResource(GROUP, name, error, message)]
+    )

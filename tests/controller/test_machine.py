@@ -28,12 +28,14 @@ Step = Callable[[ClusterImage], Decision[Any]]
 names = st.sampled_from(NAMES)
 changes = st.builds(
     ConfigChange,
-    st.sampled_from(["retention.ms", "segment.ms", "cleanup.policy", "log.retention.ms", "foo"]),
-    st.sampled_from(["1", "delete", "compact"]),
+    st.sampled_from(
+        ["retention.ms", "segment.ms", "cleanup.policy", "log.retention.ms", "share.delivery.count.limit", "foo"]
+    ),
+    st.sampled_from(["1", "7", "delete", "compact"]),
     st.integers(0, 3),
 )
 resources = st.builds(
-    ResourceChange, st.sampled_from([2, 4]), st.sampled_from([*NAMES, "", "1"]), st.lists(changes, max_size=3)
+    ResourceChange, st.sampled_from([2, 4, 32]), st.sampled_from([*NAMES, "", "1"]), st.lists(changes, max_size=3)
 )
 
 

@@ -115,16 +115,16 @@ NOTES = MappingProxyType(
         ),
         ApiKey.UPDATE_FEATURES: "`transaction.version` is the only feature",
         ApiKey.DESCRIBE_CONFIGS: (
-            "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. A broker shows the "
+            "topics, brokers, broker loggers and groups; client metrics get INVALID_REQUEST. A broker shows the "
             "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself, because "
             "there are no eligible leader replicas"
         ),
         ApiKey.ALTER_CONFIGS: (
-            "topics and brokers; client metrics and groups get INVALID_REQUEST. A resource that is named twice is "
+            "topics, brokers and groups; client metrics get INVALID_REQUEST. A resource that is named twice is "
             "refused, where Kafka never answers"
         ),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (
-            "topics, brokers and broker loggers; client metrics and groups get INVALID_REQUEST. An unknown operation "
+            "topics, brokers, broker loggers and groups; client metrics get INVALID_REQUEST. An unknown operation "
             "is an INVALID_REQUEST for every kind of resource, where Kafka answers UNKNOWN_SERVER_ERROR for some"
         ),
         ApiKey.CREATE_PARTITIONS: (
@@ -146,7 +146,7 @@ NOTES = MappingProxyType(
         ApiKey.DESCRIBE_QUORUM: (
             "the metadata store is no quorum: the controller is its only voter, and offsets are entries of the store"
         ),
-        ApiKey.LIST_CONFIG_RESOURCES: "there are no client metrics and no groups to list",
+        ApiKey.LIST_CONFIG_RESOURCES: "there are no client metrics to list",
     }
 )
 

@@ -1,4 +1,4 @@
-"""Configurations that are changed while the cluster runs: of topics, of one broker, of all brokers."""
+"""Configurations that are changed while the cluster runs: of topics, of one broker, of all brokers, of groups."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.partitions import Refusal
-from moldau.controller.records import BrokerConfigsChanged, TopicConfigsChanged
+from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
+from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
 from moldau.core.config.topic import TOPIC_CONFIGS, validate_topic_overrides
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -64,7 +65,7 @@ class AlteredResource:
     message: str | None = None
 
 
-ConfigRecord = TopicConfigsChanged | BrokerConfigsChanged
+ConfigRecord = TopicConfigsChanged | BrokerConfigsChanged | GroupConfigsChanged
 
 
 def decide_incremental_alter_configs(
@@ -122,12 +123,10 @@ def _refuse_request(resource: ResourceChange, incremental: bool) -> Refusal | No
     refusal = refuse_changes(resource.changes)
     if refusal is not None:
         return refusal
-    if resource.type in (ResourceType.CLIENT_METRICS, ResourceType.GROUP) or (
-        incremental and resource.type == ResourceType.BROKER_LOGGER
-    ):
+    if resource.type == ResourceType.CLIENT_METRICS or (incremental and resource.type == ResourceType.BROKER_LOGGER):
         kind = ResourceType(resource.type).name
         return Refusal(ErrorCode.INVALID_REQUEST, f"Configurations of {kind} resources are not supported yet")
-    if resource.type not in (ResourceType.TOPIC, ResourceType.BROKER):
+    if resource.type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP):
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.type}")
     unknown = [each.operation for each in resource.changes if each.operation not in list(Operation)]
     if unknown:
@@ -140,6 +139,8 @@ def _alter(
 ) -> list[ConfigRecord] | Refusal:
     if resource.type == ResourceType.TOPIC:
         return _alter_topic(image, resource, config, incremental)
+    if resource.type == ResourceType.GROUP:
+        return _alter_group(image, resource, config, incremental)
     return _alter_broker(image, resource, config, incremental)
 
 
@@ -150,9 +151,7 @@ def _alter_topic(
     now: Mapping[str, str] = {} if topic is None else topic.configs
     values = _changed_values(now, resource.changes, TOPIC_CONFIGS, incremental=incremental)
     if isinstance(values, ConfigChange):
-        verb = Operation(values.operation).name
-        message = f"Can't {verb} to key {values.name} because its type is not LIST."
-        return Refusal(ErrorCode.INVALID_CONFIG, message)
+        return _refuse_list_operation(values)
     if not resource.name:
         return Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     problem = topic_name_problem(resource.name)
@@ -166,6 +165,28 @@ def _alter_topic(
         return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
     changes = _difference(now, values)
     return [TopicConfigsChanged(topic.id, changes)] if changes else []
+
+
+def _refuse_list_operation(change: ConfigChange) -> Refusal:
+    verb = Operation(change.operation).name
+    return Refusal(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {change.name} because its type is not LIST.")
+
+
+def _alter_group(
+    image: ClusterImage, resource: ResourceChange, config: BrokerConfig, incremental: bool
+) -> list[ConfigRecord] | Refusal:
+    now = image.group_config(resource.name)
+    values = _changed_values(now, resource.changes, GROUP_CONFIGS, incremental=incremental)
+    if isinstance(values, ConfigChange):
+        return _refuse_list_operation(values)
+    if not resource.name:
+        return Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    try:
+        validate_group_overrides(values, config)
+    except ConfigError as wrong:
+        return Refusal(ErrorCode.INVALID_CONFIG, str(wrong))
+    changes = _difference(now, values)
+    return [GroupConfigsChanged(resource.name, changes)] if changes else []
 
 
 def _alter_broker(
@@ -274,11 +295,19 @@ def apply_topic_configs_changed(draft: Draft, record: TopicConfigsChanged) -> No
 
 def apply_broker_configs_changed(draft: Draft, record: BrokerConfigsChanged) -> None:
     values = _merged(draft.image.broker_config(record.broker), record.changes)
-    by_broker = draft.broker_configs()
+    _keep(draft.broker_configs(), record.broker, values)
+
+
+def apply_group_configs_changed(draft: Draft, record: GroupConfigsChanged) -> None:
+    values = _merged(draft.image.group_config(record.group_id), record.changes)
+    _keep(draft.group_configs(), record.group_id, values)
+
+
+def _keep(by_name: dict[str, Mapping[str, str]], name: str, values: Mapping[str, str]) -> None:
     if values:
-        by_broker[record.broker] = values
+        by_name[name] = values
     else:
-        by_broker.pop(record.broker, None)
+        by_name.pop(name, None)
 
 
 def _merged(now: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:

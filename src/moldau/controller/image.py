@@ -61,6 +61,7 @@ class ClusterImage:
     topic_ids: Mapping[bytes, str] = field(default_factory=dict)
     colliding_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
+    group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     next_producer_id: int = 0
     features: Mapping[str, int] = field(default_factory=dict)  # only levels that somebody chose
     features_epoch: int = 0
@@ -72,6 +73,9 @@ class ClusterImage:
 
     def broker_config(self, broker: str) -> Mapping[str, str]:
         return self.broker_configs.get(broker, {})
+
+    def group_config(self, group_id: str) -> Mapping[str, str]:
+        return self.group_configs.get(group_id, {})
 
     def active_brokers(self) -> Iterator[BrokerImage]:
         return (broker for broker in self.brokers.values() if not broker.fenced)
@@ -103,6 +107,9 @@ class Draft:
 
     def broker_configs(self) -> dict[str, Mapping[str, str]]:
         return self._own("broker_configs", self._image.broker_configs)
+
+    def group_configs(self) -> dict[str, Mapping[str, str]]:
+        return self._own("group_configs", self._image.group_configs)
 
     def put_topic(self, topic: TopicImage) -> None:
         if topic.name not in self._image.topics and may_collide(topic.name):

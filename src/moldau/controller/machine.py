@@ -7,7 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from moldau.controller.brokers import apply_broker_registered
-from moldau.controller.configs import apply_broker_configs_changed, apply_topic_configs_changed
+from moldau.controller.configs import (
+    apply_broker_configs_changed,
+    apply_group_configs_changed,
+    apply_topic_configs_changed,
+)
 from moldau.controller.features import apply_features_finalized
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.partitions import apply_partition_changed, apply_partitions_added
@@ -17,6 +21,7 @@ from moldau.controller.records import (
     BrokerRegistered,
     ClusterCreated,
     FeaturesFinalized,
+    GroupConfigsChanged,
     PartitionChanged,
     PartitionsAdded,
     ProducerIdsAllocated,
@@ -50,6 +55,7 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         PartitionChanged: apply_partition_changed,
         TopicConfigsChanged: apply_topic_configs_changed,
         BrokerConfigsChanged: apply_broker_configs_changed,
+        GroupConfigsChanged: apply_group_configs_changed,
         ProducerIdsAllocated: apply_producer_ids_allocated,
         FeaturesFinalized: apply_features_finalized,
     }
@@ -73,6 +79,7 @@ def snapshot_records(image: ClusterImage) -> list[Record]:
     records += [BrokerRegistered(broker) for broker in image.brokers.values()]
     records += [TopicCreated(topic) for topic in image.topics.values()]
     records += [BrokerConfigsChanged(broker, dict(values)) for broker, values in image.broker_configs.items()]
+    records += [GroupConfigsChanged(group_id, dict(values)) for group_id, values in image.group_configs.items()]
     if image.next_producer_id:
         records.append(ProducerIdsAllocated(image.next_producer_id))
     if image.features_epoch:

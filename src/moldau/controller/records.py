@@ -54,6 +54,13 @@ class BrokerConfigsChanged(msgspec.Struct, frozen=True, array_like=True, tag="br
     changes: dict[str, str | None]
 
 
+class GroupConfigsChanged(msgspec.Struct, frozen=True, array_like=True, tag="group-config"):
+    """A value of None takes the key away. A group need not exist to be configured."""
+
+    group_id: str
+    changes: dict[str, str | None]
+
+
 class ProducerIdsAllocated(msgspec.Struct, frozen=True, array_like=True, tag="producer-ids"):
     next_producer_id: int
 
@@ -74,6 +81,7 @@ Record = (
     | PartitionChanged
     | TopicConfigsChanged
     | BrokerConfigsChanged
+    | GroupConfigsChanged
     | ProducerIdsAllocated
     | FeaturesFinalized
 )

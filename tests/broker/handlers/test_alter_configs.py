@@ -149,7 +149,7 @@ def test_a_kind_that_can_not_be_altered(wire: Wire, own: str, kind: int) -> None
 
 
 @pytest.mark.usefixtures("moldau_only")
-@pytest.mark.parametrize("kind", [CLIENT_METRICS, GROUP])
+@pytest.mark.parametrize("kind", [CLIENT_METRICS])
 def test_kinds_that_are_not_there_yet(wire: Wire, kind: int) -> None:
     error, message = alter(wire, kind, "some", ("interval.ms", "1000"))
     assert error == ErrorCode.INVALID_REQUEST
@@ -180,3 +180,12 @@ def test_one_bad_resource_does_not_hurt_another(wire: Wire, topic: str) -> None:
 
 def test_nothing_asked_nothing_answered(wire: Wire) -> None:
     assert ask(wire) == []
+
+
+def test_a_group_loses_what_is_not_named(wire: Wire, name: str) -> None:
+    session, heartbeat = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+    alter(wire, GROUP, name, (session, "50000"))
+    await_value(wire, GROUP, name, session, "50000")
+    alter(wire, GROUP, name, (heartbeat, "6000"))
+    await_value(wire, GROUP, name, heartbeat, "6000")
+    assert value(wire, GROUP, name, session) == "45000"

@@ -143,7 +143,7 @@ def test_loggers(wire: Wire, broker_id: int) -> None:
 
 
 @pytest.mark.usefixtures("moldau_only")
-@pytest.mark.parametrize("kind", [CLIENT_METRICS, GROUP])
+@pytest.mark.parametrize("kind", [CLIENT_METRICS])
 def test_kinds_that_are_not_there_yet(wire: Wire, kind: int) -> None:
     error, message = refusal(describe(wire, kind, "some"))
     assert error == ErrorCode.INVALID_REQUEST
@@ -178,3 +178,12 @@ def test_a_small_request_gets_no_enormous_answer(wire: Wire, broker_id: int) -> 
     resources = [DescribeConfigsResource(resource_type=BROKER, resource_name=str(broker_id))] * 10_000
     with pytest.raises(ConnectionError):
         wire.ask(DescribeConfigsRequest(resources=resources), 4, DescribeConfigsResponse)
+
+
+def test_a_group_need_not_exist(wire: Wire, name: str) -> None:
+    found = configs(describe(wire, GROUP, name, synonyms=True))
+    assert len(found) == 17
+    heartbeat = found["consumer.heartbeat.interval.ms"]
+    assert (heartbeat.value, heartbeat.config_source, heartbeat.read_only) == ("5000", DEFAULT_CONFIG, False)
+    assert [each.name for each in heartbeat.synonyms] == ["group.consumer.heartbeat.interval.ms"]
+    assert refusal(describe(wire, GROUP, "")) == (ErrorCode.INVALID_REQUEST, "Group name must not be empty")

@@ -284,7 +284,7 @@ def test_a_broker_changes_its_own_loggers_only(wire: Wire, own: str, name: str, 
 
 
 @pytest.mark.usefixtures("moldau_only")
-@pytest.mark.parametrize("kind", [CLIENT_METRICS, GROUP])
+@pytest.mark.parametrize("kind", [CLIENT_METRICS])
 def test_kinds_that_are_not_there_yet(wire: Wire, kind: int) -> None:
     error, message = alter(wire, kind, "some", ("interval.ms", SET, "1000"))
     assert error == ErrorCode.INVALID_REQUEST
@@ -321,3 +321,10 @@ def test_one_bad_resource_does_not_hurt_another(wire: Wire, topic: str, own: str
 def test_nothing_asked_nothing_answered(wire: Wire, topic: str) -> None:
     assert ask(wire) == []
     assert alter(wire, TOPIC, topic) == DONE
+
+
+def test_a_group_is_configured(wire: Wire, name: str) -> None:
+    assert alter(wire, GROUP, name, ("consumer.heartbeat.interval.ms", SET, "6000")) == DONE
+    await_value(wire, GROUP, name, "consumer.heartbeat.interval.ms", "6000")
+    assert alter(wire, GROUP, name, ("consumer.heartbeat.interval.ms", DELETE, None)) == DONE
+    await_value(wire, GROUP, name, "consumer.heartbeat.interval.ms", "5000")

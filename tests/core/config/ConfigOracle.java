@@ -3,6 +3,7 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.coordinator.group.GroupConfig;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
 import org.apache.kafka.server.config.DynamicBrokerConfig;
 import org.apache.kafka.server.config.ServerTopicConfigSynonyms;
@@ -16,6 +17,9 @@ public class ConfigOracle {
         if (arguments[0].equals("list")) {
             list("topic", topic);
             list("broker", broker);
+            list("group", GroupConfig.CONFIG_DEF);
+            GroupConfig.ALL_GROUP_CONFIG_SYNONYMS.forEach((name, synonym) -> System.out.println(
+                String.join("\t", "group-synonym", name, synonym.orElse(""))));
             ServerTopicConfigSynonyms.ALL_TOPIC_CONFIG_SYNONYMS.forEach((name, synonyms) -> System.out.println(
                 String.join("\t", "synonym", name, String.join(" ", synonyms.stream().map(s -> s.name()).toList()))));
             System.out.println("dynamic\t" + String.join(" ", DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS));
@@ -24,7 +28,11 @@ public class ConfigOracle {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] fields = line.split("\t", -1);
-            ConfigDef definitions = fields[0].equals("topic") ? topic : broker;
+            ConfigDef definitions = switch (fields[0]) {
+                case "topic" -> topic;
+                case "group" -> GroupConfig.CONFIG_DEF;
+                default -> broker;
+            };
             System.out.println(parse(definitions, fields[1], fields[2]));
         }
     }

@@ -10,6 +10,7 @@ import pytest
 
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
+from moldau.core.config.group import GROUP_CONFIGS
 from moldau.core.config.topic import TOPIC_CONFIGS
 from tests.apache_kafka import available, java_command
 
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="needs Java and Apache K
 
 ORACLE = Path(__file__).with_name("ConfigOracle.java")
 
+KINDS = {"topic": TOPIC_CONFIGS, "broker": BROKER_CONFIGS, "group": GROUP_CONFIGS}
 OUR_OWN_DEFAULTS = {"log.dir", "node.id"}  # a folder in sight, and a broker that starts without being numbered
 TEXTS = {
     ConfigType.BOOLEAN: ("true", "FALSE", " true ", "", "yes", "1"),
@@ -63,6 +65,12 @@ def test_the_topic_keys_are_kafkas() -> None:
     assert {name: described(each) for name, each in TOPIC_CONFIGS.items()} == of("topic")
 
 
+def test_the_group_keys_are_kafkas() -> None:
+    assert {name: described(each) for name, each in GROUP_CONFIGS.items()} == of("group")
+    synonyms = {each.name: ["".join(synonym.name for synonym in each.synonyms)] for each in GROUP_CONFIGS.values()}
+    assert synonyms == of("group-synonym")
+
+
 def test_the_broker_keys_have_kafkas_types_and_defaults() -> None:
     theirs = of("broker")
     shared = BROKER_CONFIGS.keys() - OUR_OWN_DEFAULTS
@@ -84,12 +92,12 @@ def test_only_what_kafka_changes_while_it_runs_changes_here() -> None:
 def test_every_text_is_read_and_refused_as_kafka_does() -> None:
     cases = [
         (kind, name, text)
-        for kind, definitions in (("topic", TOPIC_CONFIGS), ("broker", BROKER_CONFIGS))
+        for kind, definitions in KINDS.items()
         for name, definition in definitions.items()
         for text in TEXTS.get(definition.type, NUMBERS + NO_NUMBERS)
     ]
     theirs = oracle("parse", stdin="\n".join("\t".join(case) for case in cases) + "\n")
-    ours = [parsed({"topic": TOPIC_CONFIGS, "broker": BROKER_CONFIGS}[kind][name], text) for kind, name, text in cases]
+    ours = [parsed(KINDS[kind][name], text) for kind, name, text in cases]
     different = [(case, our, their) for case, our, their in zip(cases, ours, theirs, strict=True) if our != their]
     assert not different
 

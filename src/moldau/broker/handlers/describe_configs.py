@@ -1,6 +1,6 @@
 """DescribeConfigs: v1 tells the source and the synonyms of a value, v3 its type and documentation when asked.
 
-Topics, brokers and broker loggers. There are no groups and no client metrics yet whose configuration could be shown.
+Topics, brokers, broker loggers and groups. There are no client metrics yet whose configuration could be shown.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from moldau.core.config.describe import (
     ConfigEntry,
     describe_broker_config,
     describe_broker_defaults,
+    describe_group_config,
     describe_topic_config,
 )
 from moldau.core.errors import ApiError, ErrorCode
@@ -69,6 +70,8 @@ def _entries(resource: DescribeConfigsResource, context: Context) -> list[Config
             return _of_broker(name, context)
         case ResourceType.BROKER_LOGGER:
             return _of_loggers(name, context)
+        case ResourceType.GROUP:
+            return _of_group(name, context)
         case _:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{ResourceType(kind).name} configs are not supported yet.")
 
@@ -91,6 +94,13 @@ def _of_broker(name: str, context: Context) -> list[ConfigEntry]:
         message = f"Unexpected broker id, expected {ours} or empty string, but received {name}"
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
     return describe_broker_config(context.services.config)
+
+
+def _of_group(name: str, context: Context) -> list[ConfigEntry]:
+    if name == "":
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    services = context.services
+    return describe_group_config(services.controller.image.group_config(name), services.config.layers)
 
 
 def _of_loggers(name: str, context: Context) -> list[ConfigEntry]:

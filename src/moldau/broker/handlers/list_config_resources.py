@@ -40,5 +40,7 @@ def _names(kind: int, image: ClusterImage) -> list[str]:
             return sorted(image.topics)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
             return [str(broker_id) for broker_id in sorted(image.brokers)]
+        case ResourceType.GROUP:
+            return sorted(image.group_configs)
         case _:
             return []

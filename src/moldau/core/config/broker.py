@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Self
 
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigValue
+from moldau.core.config.group import check_broker_bounds
 from moldau.core.config.keys.groups import GROUPS_KEYS
 from moldau.core.config.keys.network import NETWORK_KEYS
 from moldau.core.config.keys.replication import REPLICATION_KEYS
@@ -111,6 +112,7 @@ class BrokerConfig:
         }
         self._check_node_id(effective)
         _check_retention(self)
+        check_broker_bounds(self)
         self.topic_defaults = TopicConfig.from_broker(effective)
         self.listeners, self.advertised_listeners = self._parse_listeners(effective)
 

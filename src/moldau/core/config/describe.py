@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers
 from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
+from moldau.core.config.group import GROUP_CONFIGS
 from moldau.core.config.topic import TOPIC_CONFIGS, broker_default
 
 UNKNOWN_TYPE = 0
@@ -56,16 +57,16 @@ def describe_topic_config(overrides: Mapping[str, str], layers: BrokerLayers) ->
     for name, text in overrides.items():
         definition = TOPIC_CONFIGS.get(name)
         if definition is not None:
-            entries[name] = _overridden(entries.get(name) or _topic_default(definition, layers), definition, text)
+            entries[name] = _overridden(entries.get(name) or _default_of(definition, layers), definition, text)
     return list(entries.values())
 
 
 @lru_cache(maxsize=4)  # a broker has one set of layers at a time, and every CreateTopics asks for all of this
 def _topic_defaults(layers: BrokerLayers) -> Mapping[str, ConfigEntry]:
-    return {each.name: _topic_default(each, layers) for each in TOPIC_CONFIGS.values() if not each.internal}
+    return {each.name: _default_of(each, layers) for each in TOPIC_CONFIGS.values() if not each.internal}
 
 
-def _topic_default(definition: ConfigDef, layers: BrokerLayers) -> ConfigEntry:
+def _default_of(definition: ConfigDef, layers: BrokerLayers) -> ConfigEntry:
     synonyms = _synonyms(definition.synonyms[0].name, layers) if definition.synonyms else ()
     return ConfigEntry(
         name=definition.name,
@@ -79,15 +80,35 @@ def _topic_default(definition: ConfigDef, layers: BrokerLayers) -> ConfigEntry:
     )
 
 
-def _overridden(default: ConfigEntry, definition: ConfigDef, text: str) -> ConfigEntry:
-    source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+def describe_group_config(overrides: Mapping[str, str], layers: BrokerLayers) -> list[ConfigEntry]:
+    """Every key of a group that has these overrides; a group need not exist to have a configuration."""
+    entries = []
+    for definition in GROUP_CONFIGS.values():
+        entry = _default_of(definition, layers)
+        if not definition.synonyms:
+            own = ConfigSynonym(definition.name, entry.value, ConfigSource.DEFAULT_CONFIG)
+            entry = replace(entry, synonyms=(own,))
+        if definition.name in overrides:
+            entry = _overridden(entry, definition, overrides[definition.name], source=ConfigSource.GROUP_CONFIG)
+        entries.append(entry)
+    return entries
+
+
+def _overridden(
+    default: ConfigEntry,
+    definition: ConfigDef,
+    text: str,
+    *,
+    source: ConfigSource = ConfigSource.DYNAMIC_TOPIC_CONFIG,
+) -> ConfigEntry:
     own = ConfigSynonym(definition.name, format_value(definition.parse(text)), source)
     return replace(default, value=own.value, source=source, synonyms=(own, *default.synonyms))
 
 
 def describe_broker_config(config: BrokerConfig) -> list[ConfigEntry]:
     """Every key of one broker, also those that were set and mean nothing here."""
-    known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in BROKER_CONFIGS]
+    shown = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
+    known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in shown]
     unknown = [name for name in config.layers.effective() if name not in BROKER_CONFIGS]
     return known + [_broker_entry(name, None, config.layers, config.layers) for name in unknown]
 
