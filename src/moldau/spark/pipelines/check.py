@@ -1,0 +1,138 @@
+"""What is wrong with a plan, found without Spark and without a broker. Spark's own analysis comes after it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from moldau.spark.pipelines.plan import Connector, Kind, Output, Place, Plan, Sink, Source
+
+SETTINGS = {
+    "name": "the pipeline's name",
+    "bootstrap.servers": "the cluster, unless a source or sink names its own",
+    "checkpoint": "the folder of the queries' progress",
+    "state": "the folder of the running pipeline's status",
+}
+SETTING_PREFIXES = ("spark.", "kafka.")
+
+
+class Problem(NamedTuple):
+    place: Place
+    message: str
+    is_error: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.place}: {'' if self.is_error else 'warning: '}{self.message}"
+
+
+def check(plan: Plan) -> list[Problem]:
+    """In the order of the file."""
+    found = [
+        *_settings(plan),
+        *_names(plan),
+        *_inputs(plan),
+        *_cycles(plan),
+        *(problem for source in plan.sources for problem in _source(source)),
+        *(problem for sink in plan.sinks for problem in _sink(sink)),
+        *_expectations(plan),
+        *_unused(plan),
+    ]
+    return sorted(found, key=lambda problem: (problem.place.file, problem.place.line))
+
+
+def _settings(plan: Plan) -> Iterator[Problem]:
+    first = next((one.place for one in (*plan.relations(), *plan.sinks)), Place(plan.name, 1))
+    where = first._replace(line=1)
+    for key in plan.settings:
+        if key not in SETTINGS and not key.startswith(SETTING_PREFIXES):
+            allowed = ", ".join((*SETTINGS, *(f"{prefix}*" for prefix in SETTING_PREFIXES)))
+            yield Problem(where, f"setting {key} is unknown; allowed: {allowed}")
+    if not plan.sinks:
+        yield Problem(where, "nothing is written anywhere: a pipeline needs a CREATE SINK, or a sink in Python")
+
+
+def _names(plan: Plan) -> Iterator[Problem]:
+    seen: dict[str, Place] = {}
+    for one in (*plan.relations(), *plan.sinks):
+        first = seen.setdefault(one.name.lower(), one.place)
+        if first is not one.place:
+            yield Problem(one.place, f"the name {one.name} is taken: see {first}")
+    counts = Counter((rule.on, rule.name) for rule in plan.expectations)
+    for rule in plan.expectations:
+        if counts[rule.on, rule.name] > 1:
+            yield Problem(rule.place, f"there is more than one expectation {rule.name} on {rule.on}")
+
+
+def _inputs(plan: Plan) -> Iterator[Problem]:
+    known = {one.name.lower() for one in plan.relations()}
+    for one in plan.queries():
+        for name in one.query.inputs:
+            if name.lower() not in known:
+                wrong = f"{one.name} reads {name}, which is no stream, table or view here{_like(name, known)}"
+                yield Problem(one.place, wrong)
+        if not one.query.inputs:
+            yield Problem(one.place, f"{one.name} reads nothing: its query has no FROM", is_error=isinstance(one, Sink))
+
+
+def _like(name: str, known: set[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower(), known, n=1)
+    return f"; is {near[0]} meant?" if near else f"; there are {', '.join(sorted(known))}" if known else ""
+
+
+def _cycles(plan: Plan) -> Iterator[Problem]:
+    inputs = {view.name.lower(): [name.lower() for name in view.query.inputs] for view in plan.views}
+    for view in plan.views:
+        reached, ahead = set[str](), list(inputs[view.name.lower()])
+        while ahead:
+            name = ahead.pop()
+            if name not in reached:
+                reached.add(name)
+                ahead += inputs.get(name, [])
+        if view.name.lower() in reached:
+            yield Problem(view.place, f"view {view.name} reads itself, directly or through others")
+
+
+def _source(source: Source) -> Iterator[Problem]:
+    connector = source.endpoint.connector
+    if source.kind is Kind.STREAM and connector not in (Connector.TOPIC, Connector.PATTERN):
+        yield Problem(source.place, f"a stream comes from a TOPIC or PATTERN; read {connector.value} as a TABLE")
+    if source.kind is Kind.TABLE and connector is Connector.TOPIC and not source.keys:
+        yield Problem(source.place, f"table {source.name} needs a KEY: a topic's table has the newest row of each")
+    if source.are_changes and not source.keys:
+        yield Problem(source.place, f"change events of {source.name} need a KEY: the columns that name a row")
+    if source.shaping.deduplicate and source.kind is Kind.STREAM and source.shaping.watermark is None:
+        yield Problem(source.place, f"{source.name}: DEDUPLICATE needs a WATERMARK, or its state would grow for ever")
+
+
+def _sink(sink: Sink) -> Iterator[Problem]:
+    connector = sink.endpoint.connector
+    tables = (Connector.DELTA, Connector.ICEBERG, Connector.DATABASE)
+    if sink.is_upsert and not sink.keys:
+        yield Problem(sink.place, f"sink {sink.name}: UPSERT needs a KEY")
+    if sink.is_upsert and connector not in (*tables, Connector.TOPIC):
+        yield Problem(sink.place, f"sink {sink.name}: UPSERT goes into tables and topics, not into {connector.value}")
+    if sink.output is Output.UPDATE and connector in tables and not sink.is_upsert:
+        yield Problem(sink.place, f"sink {sink.name}: updated rows need UPSERT, or each update would be one more row")
+    if sink.output is Output.COMPLETE and connector in tables:
+        yield Problem(sink.place, f"sink {sink.name}: OUTPUT COMPLETE would add all rows with every batch; use UPSERT")
+
+
+def _expectations(plan: Plan) -> Iterator[Problem]:
+    known = {one.name.lower() for one in plan.relations()}
+    sinks = {sink.name.lower() for sink in plan.sinks}
+    for one in plan.expectations:
+        if one.on.lower() not in known:
+            hint = "; put it on what the sink reads" if one.on.lower() in sinks else _like(one.on, known)
+            yield Problem(one.place, f"expectation {one.name} is on {one.on}, which is no stream, table or view{hint}")
+        if not one.condition:
+            yield Problem(one.place, f"expectation {one.name} has no condition")
+
+
+def _unused(plan: Plan) -> Iterator[Problem]:
+    read = {name.lower() for one in plan.queries() for name in one.query.inputs}
+    for one in plan.relations():
+        if one.name.lower() not in read:
+            yield Problem(one.place, f"nothing reads {one.name}", is_error=False)

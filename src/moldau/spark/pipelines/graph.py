@@ -1,0 +1,110 @@
+"""A plan drawn: as text for a terminal, and in the languages of Mermaid and Graphviz for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from moldau.spark.pipelines.plan import Plan, Sink, Source, View
+
+
+class Node(NamedTuple):
+    id: str
+    kind: str
+    label: str
+    details: tuple[str, ...]
+
+
+class Edge(NamedTuple):
+    start: str
+    end: str
+
+
+def nodes_and_edges(plan: Plan) -> tuple[list[Node], list[Edge]]:
+    """Places, sources, views and sinks, in an order in which nothing comes before what it reads, if there is one."""
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    ids = {one.name.lower(): f"r{number}" for number, one in enumerate(plan.relations())}
+    for one in plan.relations():
+        nodes.append(_relation(ids[one.name.lower()], one, plan))
+        if isinstance(one, View):
+            edges += [
+                Edge(ids[name.lower()], ids[one.name.lower()]) for name in one.query.inputs if name.lower() in ids
+            ]
+    for number, sink in enumerate(plan.sinks):
+        nodes.append(_sink(f"s{number}", sink, plan))
+        edges += [Edge(ids[name.lower()], f"s{number}") for name in sink.query.inputs if name.lower() in ids]
+    return nodes, edges
+
+
+def _relation(node_id: str, one: Source | View, plan: Plan) -> Node:
+    details = []
+    if isinstance(one, Source):
+        kind = one.kind.value
+        details.append(f"from {one.endpoint}{' (changes)' if one.are_changes else ''}")
+        if one.keys:
+            details.append(f"key {', '.join(one.keys)}")
+    else:
+        kind = "view"
+    if one.shaping.watermark:
+        details.append(f"watermark {one.shaping.watermark.column}, {one.shaping.watermark.delay}")
+    if one.shaping.deduplicate:
+        details.append(f"once per {', '.join(one.shaping.deduplicate)}")
+    details += [f"expects {e.name}, otherwise {e.otherwise.value}" for e in plan.expectations_of(one.name)]
+    return Node(node_id, kind, one.name, tuple(details))
+
+
+def _sink(node_id: str, sink: Sink, plan: Plan) -> Node:
+    how = f"upsert by {', '.join(sink.keys)}" if sink.is_upsert else f"key {', '.join(sink.keys)}" if sink.keys else ""
+    details = (f"into {sink.endpoint}", *filter(None, [how]), str(plan.schedule_of(sink)))
+    return Node(node_id, "sink", sink.name, details)
+
+
+def as_text(plan: Plan) -> str:
+    """From each sink back to what it reads, for that is the question one has."""
+    nodes, edges = nodes_and_edges(plan)
+    by_id = {node.id: node for node in nodes}
+    before: dict[str, list[str]] = {}
+    for edge in edges:
+        before.setdefault(edge.end, []).append(edge.start)
+
+    def lines(node_id: str, lead: str, path: tuple[str, ...]) -> Iterator[str]:
+        children = [one for one in before.get(node_id, []) if one not in path]
+        for number, child in enumerate(children):
+            last = number == len(children) - 1
+            yield f"{lead}{'└─' if last else '├─'} {_line(by_id[child])}"
+            yield from lines(child, f"{lead}{'   ' if last else '│  '}", (*path, child))
+
+    drawn = [f"pipeline {plan.name}"]
+    for node in nodes:
+        if node.kind == "sink":
+            drawn += ["", _line(node), *lines(node.id, "", (node.id,))]
+    return "\n".join(drawn) + "\n"
+
+
+def _line(node: Node) -> str:
+    return f"{node.kind} {node.label}" + (f"  ({'; '.join(node.details)})" if node.details else "")
+
+
+def as_mermaid(plan: Plan) -> str:
+    shapes = {"stream": ("([", "])"), "table": ("[(", ")]"), "view": ("[", "]"), "sink": ("[[", "]]")}
+    nodes, edges = nodes_and_edges(plan)
+    drawn = ["flowchart LR"]
+    for node in nodes:
+        left, right = shapes[node.kind]
+        label = "<br/>".join((node.label, *node.details)).replace('"', "#quot;")
+        drawn.append(f'    {node.id}{left}"{label}"{right}')
+    return "\n".join([*drawn, *(f"    {edge.start} --> {edge.end}" for edge in edges)]) + "\n"
+
+
+def as_dot(plan: Plan) -> str:
+    shapes = {"stream": "cds", "table": "cylinder", "view": "box", "sink": "folder"}
+    nodes, edges = nodes_and_edges(plan)
+    drawn = ["digraph pipeline {", "    rankdir=LR;"]
+    for node in nodes:
+        label = "\\n".join((node.label, *node.details)).replace('"', '\\"')
+        drawn.append(f'    {node.id} [shape={shapes[node.kind]}, label="{label}"];')
+    return "\n".join([*drawn, *(f"    {edge.start} -> {edge.end};" for edge in edges), "}"]) + "\n"
+
+
+DRAWINGS: dict[str, Callable[[Plan], str]] = {"text": as_text, "mermaid": as_mermaid, "dot": as_dot}

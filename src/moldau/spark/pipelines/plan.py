@@ -1,0 +1,181 @@
+"""What a pipeline says, as values: the same plan comes from SQL and from Python, and everything else works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class Place(NamedTuple):
+    """Where in a file something was said."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class PipelineError(Exception):
+    """A mistake in a pipeline's file, in one line that says where."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(f"{place}: {message}")
+        self.place = place
+        self.message = message
+
+
+class Connector(Enum):
+    """What data comes from or goes to; the values are the words of the grammar."""
+
+    TOPIC = "topic"
+    PATTERN = "pattern"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
+    DATABASE = "database"
+    FILES = "files"
+    CONSOLE = "console"
+
+
+class Kind(Enum):
+    STREAM = "stream"
+    TABLE = "table"
+
+
+class Violation(Enum):
+    """What happens to a row that breaks an expectation."""
+
+    WARN = "warn"
+    DROP = "drop"
+    FAIL = "fail"
+    DEAD_LETTER = "dead letter"
+
+
+class Output(Enum):
+    """Spark's output modes."""
+
+    APPEND = "append"
+    UPDATE = "update"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    connector: Connector
+    location: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.connector.value} {self.location}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    column: str
+    delay: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """What is done to rows, streams above all, before anybody reads them by name."""
+
+    watermark: Watermark | None = None
+    deduplicate: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Everything that is there once (0), a batch each interval, or as fast as batches go (None)."""
+
+    interval_ms: int | None = None
+
+    @property
+    def is_once(self) -> bool:
+        return self.interval_ms == 0
+
+    def __str__(self) -> str:
+        if self.interval_ms is None:
+            return "continuous"
+        return "once" if self.is_once else f"every {self.interval_ms} ms"
+
+
+ONCE = Schedule(0)
+CONTINUOUS = Schedule(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """SQL, or a Python function of frames; and the names that it reads."""
+
+    inputs: tuple[str, ...]
+    sql: str | None = None
+    function: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    name: str
+    kind: Kind
+    endpoint: Endpoint
+    place: Place
+    keys: tuple[str, ...] = ()
+    are_changes: bool = False  # change events in Debezium's envelope
+    shaping: Shaping = Shaping()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    name: str
+    query: Query
+    place: Place
+    shaping: Shaping = Shaping()
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    name: str
+    on: str
+    condition: str
+    otherwise: Violation
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    name: str
+    endpoint: Endpoint
+    query: Query
+    place: Place
+    keys: tuple[str, ...] = ()
+    is_upsert: bool = False
+    output: Output | None = None
+    schedule: Schedule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    name: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    views: tuple[View, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)  # for SQL to call
+
+    def relations(self) -> Iterator[Source | View]:
+        """What queries can read by name."""
+        yield from self.sources
+        yield from self.views
+
+    def queries(self) -> Iterator[View | Sink]:
+        """What reads others by name."""
+        yield from self.views
+        yield from self.sinks
+
+    def expectations_of(self, name: str) -> list[Expectation]:
+        return [one for one in self.expectations if one.on == name]
+
+    def schedule_of(self, sink: Sink) -> Schedule:
+        return sink.schedule or CONTINUOUS

@@ -1,0 +1,45 @@
+"""What is found wrong with a plan before anything runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.spark.pipelines.check import check
+from moldau.spark.pipelines.grammar import parse
+
+SOUND = "create stream a from topic 'a'; create sink s into topic 'out' as select * from a"
+
+
+def problems(source: str) -> list[str]:
+    return [str(problem) for problem in check(parse(source, "p.sql", name="p"))]
+
+
+def test_a_sound_plan_has_no_problems() -> None:
+    assert problems(SOUND) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("create stream a from topic 'a'", "nothing is written anywhere"),
+        (f"set colour = red; {SOUND}", "setting colour is unknown; allowed: name, bootstrap.servers"),
+        (f"create view a as select 1 as x; {SOUND}", "the name a is taken: see p.sql:1"),
+        (SOUND.replace("* from a", "* from aa"), "s reads aa, which is no stream, table or view here; is a meant?"),
+        (f"{SOUND};\ncreate view v as select * from w;\ncreate view w as select * from v", "view v reads itself"),
+        (SOUND.replace("stream a from topic", "stream a from delta"), "read delta as a TABLE"),
+        (SOUND.replace("stream a", "table a"), "table a needs a KEY"),
+        (SOUND.replace("topic 'a'", "topic 'a' changes"), "change events of a need a KEY"),
+        (SOUND.replace("topic 'a'", "topic 'a' deduplicate on id"), "DEDUPLICATE needs a WATERMARK"),
+        (SOUND.replace("topic 'out'", "delta 'out' upsert"), "UPSERT needs a KEY"),
+        (SOUND.replace("topic 'out'", "console key a upsert"), "not into console"),
+        (SOUND.replace("topic 'out'", "delta 'out' output update"), "updated rows need UPSERT"),
+        (SOUND.replace("topic 'out'", "delta 'out' output complete"), "use UPSERT"),
+        (f"{SOUND}; expect e on s check (x) otherwise drop", "put it on what the sink reads"),
+        (f"{SOUND}; expect e on a check () otherwise drop", "expectation e has no condition"),
+        (f"{SOUND}; {'expect e on a check (x) otherwise drop;' * 2}", "more than one expectation e on a"),
+        (SOUND.replace("* from a", "1 as x"), "s reads nothing"),
+        (f"{SOUND};\ncreate view v as select * from a", "p.sql:2: warning: nothing reads v"),
+    ],
+)
+def test_a_problem_is_found(source: str, said: str) -> None:
+    assert any(said in line for line in problems(source)), problems(source)
