@@ -3,39 +3,51 @@ from __future__ import annotations
 import pytest
 
 from moldau.core.errors import ErrorCode
+from moldau.groups.consumer_group import ConsumerGroup
+from moldau.groups.consumer_members import ConsumerMember
 from moldau.groups.group import Group, State
+from moldau.groups.limits import GroupLimits
 from moldau.groups.records import CommittedOffset, OffsetCommitted, OffsetPending
+from moldau.groups.shard import GroupShard
 from moldau.groups.view import described, fetched, listed
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
 from tests.groups.worlds import GROUP, RANGE, World, stable
 
-GROUPS = [Group("simple"), Group("busy", state=State.STABLE, protocol_type="connect")]
+
+def listing() -> list[GroupShard]:
+    """Two shards with a group of each kind, and a simple one."""
+    first, second = GroupShard(GroupLimits()), GroupShard(GroupLimits())
+    first.groups["simple"] = Group("simple")
+    second.groups["busy"] = Group("busy", state=State.STABLE, protocol_type="connect")
+    second.consumer_groups["new"] = ConsumerGroup("new", members={"a": ConsumerMember("a")}, epoch=2)
+    return [first, second]
 
 
 @pytest.mark.parametrize(
     ("states", "types", "names"),
     [
-        ([], [], ["simple", "busy"]),
+        ([], [], ["simple", "busy", "new"]),
         (["Empty"], [], ["simple"]),
         (["stABLE", "Dead"], ["Classic"], ["busy"]),
-        (["Assigning"], [], []),
-        ([], ["consumer"], []),
-        ([], ["consumer", "classic"], ["simple", "busy"]),
+        (["Assigning"], [], ["new"]),
+        ([], ["consumer"], ["new"]),
+        ([], ["Consumer", "classic"], ["simple", "busy", "new"]),
     ],
 )
 def test_filters(states: list[str], types: list[str], names: list[str]) -> None:
-    assert [each.group_id for each in listed(GROUPS, states, types)] == names
+    assert [each.group_id for each in listed(listing(), states, types)] == names
 
 
 def test_what_is_listed_of_a_group() -> None:
-    (_, busy) = listed(GROUPS, [], [])
+    (_, busy, new) = listed(listing(), [], [])
     assert (busy.protocol_type, busy.group_state, busy.group_type) == ("connect", "Stable", "classic")
+    assert (new.protocol_type, new.group_state, new.group_type) == ("consumer", "Assigning", "consumer")
 
 
 def test_a_stable_group_shows_subscriptions_and_assignments() -> None:
     world = stable("a", client_id="c", client_host="/127.0.0.1")
-    assert described(world.group, GROUP, missing_is_error=True) == DescribedGroup(
+    assert described(world.shard, GROUP, missing_is_error=True) == DescribedGroup(
         group_id=GROUP,
         group_state="Stable",
         protocol_type="consumer",
@@ -55,15 +67,25 @@ def test_a_stable_group_shows_subscriptions_and_assignments() -> None:
 def test_during_a_rebalance_there_is_no_protocol_to_show() -> None:
     world = World()
     world.enter("a")
-    shown = described(world.group, GROUP, missing_is_error=False)
+    shown = described(world.shard, GROUP, missing_is_error=False)
     assert (shown.group_state, shown.protocol_data) == ("PreparingRebalance", "")
     assert [each.member_metadata for each in shown.members] == [b""]
 
 
 def test_a_group_that_is_not_there_is_dead_or_an_error() -> None:
-    assert described(None, "x", missing_is_error=False) == DescribedGroup(group_id="x", group_state="Dead")
-    assert described(None, "x", missing_is_error=True) == DescribedGroup(
+    assert described(World().shard, "x", missing_is_error=False) == DescribedGroup(group_id="x", group_state="Dead")
+    assert described(World().shard, "x", missing_is_error=True) == DescribedGroup(
         error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message="Group x not found.", group_id="x", group_state="Dead"
+    )
+
+
+def test_a_consumer_group_is_not_described_as_a_classic_one() -> None:
+    (_, shard) = listing()
+    assert described(shard, "new", missing_is_error=True) == DescribedGroup(
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message="Group new is not a classic group.",
+        group_id="new",
+        group_state="Dead",
     )
 
 

@@ -12,9 +12,10 @@ from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 
 TRANSACTION_VERSION = "transaction.version"
+GROUP_VERSION = "group.version"
 
 # Lowest and highest level that this release knows; a cluster begins at the highest.
-SUPPORTED: Mapping[str, tuple[int, int]] = MappingProxyType({TRANSACTION_VERSION: (0, 2)})
+SUPPORTED: Mapping[str, tuple[int, int]] = MappingProxyType({TRANSACTION_VERSION: (0, 2), GROUP_VERSION: (0, 1)})
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 

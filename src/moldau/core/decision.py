@@ -41,6 +41,10 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
     def reply_only(reply: R) -> Decision[R]:
         return Decision(records=(), reply=reply)
 
+    def after(self, *facts: Any) -> Decision[Reply_co]:
+        """The same decision, with facts that come before its own."""
+        return Decision((*facts, *self.records), self.reply, self.timers, self.released)
+
     def shaped(self, shape: Callable[[Reply_co], R]) -> Decision[R]:
         """The same decision with its reply in another form."""
         return Decision(self.records, shape(self.reply), self.timers, self.released)

@@ -6,15 +6,17 @@ from asyncio import Future
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
+from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import Producer
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.shards import Shards, nobody_hears
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
-from moldau.groups.limits import GroupLimits
+from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.groups.offsets import Committing
 from moldau.groups.shard import GroupShard
+from moldau.groups.topics import Topics
 from moldau.replication.partition import Partition
 
 R = TypeVar("R")
@@ -28,9 +30,16 @@ class GroupCoordinator:
         partition_count: Callable[[], int],
         limits: GroupLimits,
         clock: Clock,
+        config_of: Callable[[str], ConsumerGroupConfig] = lambda _: ConsumerGroupConfig(),
     ) -> None:
+        self._clock = clock
+        self._topics = Topics()
+        self.config_of = config_of
         self._shards = Shards(
-            lambda: GroupShard(limits), partition_of=partition_of, partition_count=partition_count, clock=clock
+            lambda: GroupShard(limits, config_of=config_of, topics=lambda: self._topics),
+            partition_of=partition_of,
+            partition_count=partition_count,
+            clock=clock,
         )
 
     def index_of(self, group_id: str) -> int:
@@ -82,6 +91,14 @@ class GroupCoordinator:
         """All that is known here, or why that can't be told."""
         found = self._shards.all()
         return found if isinstance(found, ErrorCode) else [runtime.machine for runtime in found]
+
+    def follow_topics(self, image: ClusterImage) -> None:
+        """Groups look at topics that came, went or changed when their members next send a heartbeat."""
+        self._topics = self._topics.followed_by(image, now_ms=self._clock.now_ms())
+
+    @property
+    def topics(self) -> Topics:
+        return self._topics
 
     def topics_deleted(self, topics: Collection[str]) -> None:
         for runtime in self._shards.loaded():

@@ -23,14 +23,14 @@ def decide_join(group: Group | None, joining: Joining, *, limits: GroupLimits, n
     if refusal is None and group is None and joining.member_id:
         refusal = ErrorCode.UNKNOWN_MEMBER_ID
     if refusal is not None:
-        return Decision.reply_only(_refused(refusal, joining.member_id))
+        return Decision.reply_only(refused(refusal, joining.member_id))
     turn = Turn(group, joining.group_id, limits=limits, now_ms=now_ms)
     if not _has_room(turn.group, joining.member_id, limits.members_max):
         if joining.member_id in turn.group.members or joining.member_id in turn.group.pending:
             turn.remove((joining.member_id,))
-        return turn.decide(_refused(ErrorCode.GROUP_MAX_SIZE_REACHED))
+        return turn.decide(refused(ErrorCode.GROUP_MAX_SIZE_REACHED))
     if not turn.group.supports(joining.protocol_type, joining.protocols):
-        return Decision.reply_only(_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, joining.member_id))
+        return Decision.reply_only(refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, joining.member_id))
     reply = _join_known(turn, joining) if joining.member_id else _join_new(turn, joining)
     return turn.decide(reply)
 
@@ -43,7 +43,7 @@ def _check(joining: Joining, limits: GroupLimits) -> ErrorCode | None:
     return None
 
 
-def _refused(error: ErrorCode, member_id: str = "") -> JoinGroupResponse:
+def refused(error: ErrorCode, member_id: str = "") -> JoinGroupResponse:
     return JoinGroupResponse(error_code=error, protocol_name=None, member_id=member_id)
 
 
@@ -66,7 +66,7 @@ def _join_new(turn: Turn, joining: Joining) -> JoinReply:
     elif joining.must_know_id:
         turn.change(pending=turn.group.pending | {new_id})
         turn.set_timer(session_key(joining.group_id, new_id), joining.session_timeout_ms)
-        return _refused(ErrorCode.MEMBER_ID_REQUIRED, new_id)
+        return refused(ErrorCode.MEMBER_ID_REQUIRED, new_id)
     return _add(turn, joining, new_id)
 
 
@@ -84,7 +84,7 @@ def _join_known(turn: Turn, joining: Joining) -> JoinReply:
     if error is ErrorCode.NONE and group.is_empty:
         error = ErrorCode.UNKNOWN_MEMBER_ID
     if error is not ErrorCode.NONE:
-        return _refused(error, member_id)
+        return refused(error, member_id)
     if _is_up_to_date(group, group.members[member_id], joining):
         return turn.joined(member_id)
     turn.put(_updated(group.members[member_id], joining))
@@ -113,7 +113,7 @@ def _replace_static(turn: Turn, joining: Joining, old_id: str) -> JoinReply:
     """A static member restarted: it takes its own place under a new id, and the old id is fenced off."""
     group, new_id = turn.group, joining.new_member_id
     old = group.members[old_id]
-    turn.release_join(old, _refused(ErrorCode.FENCED_INSTANCE_ID, old_id))
+    turn.release_join(old, refused(ErrorCode.FENCED_INSTANCE_ID, old_id))
     turn.release_sync(old, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
     turn.cancel_timer(session_key(group.group_id, old_id))
     new = replace(_updated(old, joining), member_id=new_id, is_syncing=False)

@@ -52,6 +52,8 @@ class Committing(msgspec.Struct, frozen=True, kw_only=True):
     partitions: Sequence[CommittedPartition]
     missing_group: ErrorCode = ErrorCode.ILLEGAL_GENERATION
     """What a member of a group that isn't there is told; versions differ."""
+    knows_epochs: bool = True
+    """The request is of a version that members of consumer groups may use."""
 
 
 def decide_commit(
@@ -64,7 +66,7 @@ def decide_commit(
     expire_ms = NO_EXPIRY
     if committing.retention_ms != DEFAULT_RETENTION:
         expire_ms = now_ms + committing.retention_ms
-    kept, replies = _keep(committing, limits=limits, now_ms=now_ms, expire_ms=expire_ms)
+    kept, replies = keep(committing, limits=limits, now_ms=now_ms, expire_ms=expire_ms)
     facts = [OffsetCommitted(committing.group_id, *each) for each in kept]
     return Decision(facts, replies, _sign_of_life(group, committing.member_id, now_ms))
 
@@ -76,11 +78,11 @@ def decide_commit_in_transaction(
     error = _check_transactional(group, committing)
     if error is not ErrorCode.NONE:
         return Decision.reply_only([error] * len(committing.partitions))
-    kept, replies = _keep(committing, limits=limits, now_ms=now_ms, expire_ms=NO_EXPIRY)
+    kept, replies = keep(committing, limits=limits, now_ms=now_ms, expire_ms=NO_EXPIRY)
     return Decision([OffsetPending(producer_id, committing.group_id, *each) for each in kept], replies)
 
 
-def _keep(
+def keep(
     committing: Committing, *, limits: GroupLimits, now_ms: int, expire_ms: int
 ) -> tuple[list[tuple[str, int, CommittedOffset]], list[ErrorCode]]:
     kept = []
@@ -97,7 +99,7 @@ def _keep(
 
 
 def _check_commit(group: Group | None, committing: Committing) -> ErrorCode:
-    if group is not None and not group.is_empty and _is_nobody(committing):
+    if group is not None and not group.is_empty and is_nobody(committing):
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = _check_transactional(group, committing)
     if error is ErrorCode.NONE and group is not None and group.state is State.COMPLETING:
@@ -110,7 +112,7 @@ def _check_transactional(group: Group | None, committing: Committing) -> ErrorCo
     generation = committing.generation
     if group is None:
         return ErrorCode.NONE if generation < 0 else committing.missing_group
-    if (generation < 0 and group.is_empty) or _is_nobody(committing):
+    if (generation < 0 and group.is_empty) or is_nobody(committing):
         return ErrorCode.NONE
     error = group.check_member(committing.member_id, committing.instance_id)
     if error is ErrorCode.NONE and generation != group.generation:
@@ -118,7 +120,7 @@ def _check_transactional(group: Group | None, committing: Committing) -> ErrorCo
     return error
 
 
-def _is_nobody(committing: Committing) -> bool:
+def is_nobody(committing: Committing) -> bool:
     return committing.generation < 0 and not committing.member_id and committing.instance_id is None
 
 
@@ -172,8 +174,8 @@ def expired(
     for topic, committed in offsets.items():
         for partition, offset in committed.items():
             start_ms = offset.commit_ms if since_commit or group.state_since_ms < 0 else group.state_since_ms
-            is_over = _is_over(offset, start_ms, limits.offsets_retention_ms, now_ms)
-            if is_over and _may_expire(group, topic) and not pending.has(group.group_id, topic, partition):
+            is_due = is_over(offset, start_ms, limits.offsets_retention_ms, now_ms)
+            if is_due and _may_expire(group, topic) and not pending.has(group.group_id, topic, partition):
                 facts.append(OffsetDeleted(group.group_id, topic, partition))
             else:
                 is_kept = True
@@ -189,5 +191,5 @@ def _may_expire(group: Group, topic: str) -> bool:
     return readable and group.state is State.STABLE and not group.is_subscribed_to(topic)
 
 
-def _is_over(offset: CommittedOffset, start_ms: int, retention_ms: int, now_ms: int) -> bool:
+def is_over(offset: CommittedOffset, start_ms: int, retention_ms: int, now_ms: int) -> bool:
     return now_ms >= (offset.expire_ms if offset.expire_ms != NO_EXPIRY else start_ms + retention_ms)

@@ -4,15 +4,16 @@ as a coordinator that takes over makes the members join again anyway.
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TypeAlias
 
 import msgspec
 
-from moldau.core.errors import ProtocolViolation
 from moldau.core.ids import ZERO_UUID
+from moldau.groups.consumer_facts import ConsumerFact
+from moldau.groups.consumer_records import decode_consumer_fact
 from moldau.groups.group import Group, State
 from moldau.groups.members import Member, Protocol
+from moldau.groups.record_versions import SHORT, known_version, version_of
 from moldau.groups.schemas import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -26,10 +27,9 @@ from moldau.wire.codec import decode, encode
 
 NO_EXPIRY = -1
 
-_SHORT = Struct(">h")
 _OLD_OFFSET_KEY = 0  # what version 0 of OffsetCommitKey was before kinds had numbers; it reads the same
-_OFFSET_KEY = _SHORT.pack(OffsetCommitKey.API_KEY)
-_GROUP_KEY = _SHORT.pack(GroupMetadataKey.API_KEY)
+_OFFSET_KEY = SHORT.pack(OffsetCommitKey.API_KEY)
+_GROUP_KEY = SHORT.pack(GroupMetadataKey.API_KEY)
 _GROUP_VERSION = 3
 _OFFSET_VERSION = 4
 _OFFSET_WITH_EXPIRY_VERSION = 1
@@ -89,12 +89,13 @@ class OffsetDeleted(msgspec.Struct, frozen=True, gc=False):
     partition: int
 
 
-Fact: TypeAlias = (
+ClassicFact: TypeAlias = (
     GroupCreated | GroupChanged | GroupDeleted | OffsetCommitted | OffsetPending | OffsetDeleted | TransactionEnded
 )
+Fact: TypeAlias = ClassicFact | ConsumerFact
 
 
-def encode_fact(fact: Fact) -> tuple[bytes, bytes | None] | None:
+def encode_fact(fact: ClassicFact) -> tuple[bytes, bytes | None] | None:
     """Key and value of a log record; None for a fact that is not logged."""
     if isinstance(fact, OffsetCommitted | OffsetPending):
         return _offset_key(fact.group_id, fact.topic, fact.partition), _offset_value(fact.committed)
@@ -102,7 +103,7 @@ def encode_fact(fact: Fact) -> tuple[bytes, bytes | None] | None:
         return (_group_key(fact.group.group_id), _group_value(fact.group)) if fact.is_logged else None
     if isinstance(fact, GroupCreated):
         value = GroupMetadataValue(protocol=None, leader=None, current_state_timestamp=fact.at_ms)
-        return _group_key(fact.group_id), _SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
+        return _group_key(fact.group_id), SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
     if isinstance(fact, OffsetDeleted):
         return _offset_key(fact.group_id, fact.topic, fact.partition), None
     if isinstance(fact, TransactionEnded):
@@ -112,7 +113,7 @@ def encode_fact(fact: Fact) -> tuple[bytes, bytes | None] | None:
 
 def decode_fact(key: memoryview, value: memoryview | None) -> Fact | None:
     """The fact that a log record states; None for a kind that we don't know. ProtocolViolation if it is damaged."""
-    kind = _version(key)
+    kind = version_of(key)
     if kind in (_OLD_OFFSET_KEY, OffsetCommitKey.API_KEY):
         named, _ = decode(OffsetCommitKey, 0, key, 2)
         if value is None:
@@ -121,7 +122,7 @@ def decode_fact(key: memoryview, value: memoryview | None) -> Fact | None:
     if kind == GroupMetadataKey.API_KEY:
         group, _ = decode(GroupMetadataKey, 0, key, 2)
         return GroupDeleted(group.group) if value is None else GroupChanged(_read_group(group.group, value), True)
-    return None
+    return decode_consumer_fact(kind, key, value)
 
 
 def decode_pending(key: memoryview, value: memoryview | None, producer_id: int) -> Fact | None:
@@ -130,13 +131,6 @@ def decode_pending(key: memoryview, value: memoryview | None, producer_id: int) 
     if isinstance(fact, OffsetCommitted):
         return OffsetPending(producer_id, fact.group_id, fact.topic, fact.partition, fact.committed)
     return None
-
-
-def _version(view: memoryview) -> int:
-    if len(view) < _SHORT.size:
-        raise ProtocolViolation(f"a record of {len(view)} bytes has no version")
-    version: int = _SHORT.unpack_from(view)[0]
-    return version
 
 
 def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
@@ -157,11 +151,11 @@ def _offset_value(committed: CommittedOffset) -> bytes:
         committed.expire_ms,
         committed.topic_id,
     )
-    return _SHORT.pack(version) + encode(value, version)
+    return SHORT.pack(version) + encode(value, version)
 
 
 def _read_offset(value: memoryview) -> CommittedOffset:
-    read, _ = decode(OffsetCommitValue, _known(value, OffsetCommitValue.VERSIONS), value, 2)
+    read, _ = decode(OffsetCommitValue, known_version(value, OffsetCommitValue.VERSIONS), value, 2)
     return CommittedOffset(
         offset=read.offset,
         leader_epoch=read.leader_epoch,
@@ -194,11 +188,11 @@ def _group_value(group: Group) -> bytes:
             for member in group.members.values()
         ],
     )
-    return _SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
+    return SHORT.pack(_GROUP_VERSION) + encode(value, _GROUP_VERSION)
 
 
 def _read_group(group_id: str, value: memoryview) -> Group:
-    read, _ = decode(GroupMetadataValue, _known(value, GroupMetadataValue.VERSIONS), value, 2)
+    read, _ = decode(GroupMetadataValue, known_version(value, GroupMetadataValue.VERSIONS), value, 2)
     members = [
         Member(
             member_id=each.member_id,
@@ -223,10 +217,3 @@ def _read_group(group_id: str, value: memoryview) -> Group:
         members={member.member_id: member for member in members},
     )
     return msgspec.structs.replace(group, subscribed_topics=subscribed_topics(group))
-
-
-def _known(value: memoryview, versions: tuple[int, int]) -> int:
-    version = _version(value)
-    if not versions[0] <= version <= versions[1]:
-        raise ProtocolViolation(f"a record's value has version {version}; known are {versions[0]} to {versions[1]}")
-    return version

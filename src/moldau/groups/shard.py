@@ -1,22 +1,30 @@
 """The groups whose ids fall into one partition of `__consumer_offsets`: their state, and every decision about it.
 
+A group is classic or a consumer group, and here is where one becomes the other: while it is empty by `decide_join` and
+`decide_consumer_heartbeat`. With members in it that is migration's part, and refused by both.
+
 Decisions read the state and change nothing; `apply` changes it and looks at no clock. Recovery is `apply` of what the
 log holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from moldau.coordinator.journal import Stored
 from moldau.core.decision import Decision, Timer
-from moldau.core.errors import ErrorCode
-from moldau.groups import classic, joining, offsets
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.groups import classic, consumer_offsets, heartbeating, joining, offsets
 from moldau.groups.classic import Leaving, Syncing, SyncReply
+from moldau.groups.consumer_facts import ConsumerFact, GroupEpochSet, is_removal
+from moldau.groups.consumer_group import ConsumerGroup
+from moldau.groups.consumer_records import encode_consumer_fact
+from moldau.groups.consumer_turn import CONSUMER_REBALANCE, CONSUMER_REGEX, CONSUMER_SESSION, ConsumerTurn
 from moldau.groups.group import Group
+from moldau.groups.heartbeating import Beat
 from moldau.groups.joining import JoinReply
-from moldau.groups.limits import GroupLimits
+from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.groups.members import Joining
 from moldau.groups.offsets import Committing, GroupOffsets
 from moldau.groups.pending import PendingOffsets
@@ -35,7 +43,9 @@ from moldau.groups.records import (
     decode_pending,
     encode_fact,
 )
+from moldau.groups.topics import Topics
 from moldau.wire.batch import NO_PRODUCER_ID
+from moldau.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 EXPIRY = ("expiry", "", "")
 
@@ -43,16 +53,26 @@ EXPIRY = ("expiry", "", "")
 class GroupShard:
     """A state machine that a runtime drives."""
 
-    __slots__ = ("groups", "limits", "offsets", "pending")
+    __slots__ = ("_config_of", "_topics", "consumer_groups", "groups", "limits", "offsets", "pending")
 
-    def __init__(self, limits: GroupLimits) -> None:
+    def __init__(
+        self,
+        limits: GroupLimits,
+        *,
+        config_of: Callable[[str], ConsumerGroupConfig] = lambda _: ConsumerGroupConfig(),
+        topics: Callable[[], Topics] = Topics,
+    ) -> None:
         self.limits = limits
+        self._config_of = config_of
+        self._topics = topics
         self.groups: dict[str, Group] = {}
+        """The classic ones, and those that only commit offsets."""
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
         self.offsets: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
         self.pending = PendingOffsets()
 
     def encode(self, fact: Fact) -> tuple[bytes, bytes | None] | None:
-        return encode_fact(fact)
+        return encode_consumer_fact(fact) if isinstance(fact, ConsumerFact) else encode_fact(fact)
 
     def decode(self, stored: Stored) -> Fact | None:
         """What a record of the log states; ProtocolViolation if it is damaged."""
@@ -75,19 +95,35 @@ class GroupShard:
             case OffsetDeleted():
                 self._forget(fact)
             case OffsetPending():
-                self.groups.setdefault(fact.group_id, Group(fact.group_id))
+                self._make_known(fact.group_id)
                 self.pending.add(fact)
             case TransactionEnded():
                 for counted in self.pending.end(fact.producer_id, is_commit=fact.is_commit):
                     self._commit(counted)
             case GroupDeleted():
                 self.groups.pop(fact.group_id, None)
+            case _:
+                self._apply_consumer(fact)
+
+    def _apply_consumer(self, fact: ConsumerFact) -> None:
+        group = self.consumer_groups.get(fact.group_id)
+        if group is None:
+            if is_removal(fact):
+                return
+            self.groups.pop(fact.group_id, None)  # one that only had offsets so far
+            group = self.consumer_groups[fact.group_id] = ConsumerGroup(fact.group_id)
+        group.apply(fact)
+        if isinstance(fact, GroupEpochSet) and fact.epoch is None:
+            del self.consumer_groups[fact.group_id]
 
     def _commit(self, fact: OffsetCommitted) -> None:
         group_id = fact.group_id
-        if group_id not in self.groups:
-            self.groups[group_id] = Group(group_id)
+        self._make_known(group_id)
         self.offsets.setdefault(group_id, {}).setdefault(fact.topic, {})[fact.partition] = fact.committed
+
+    def _make_known(self, group_id: str) -> None:
+        if group_id not in self.groups and group_id not in self.consumer_groups:
+            self.groups[group_id] = Group(group_id)
 
     def _forget(self, fact: OffsetDeleted) -> None:
         topics = self.offsets.get(fact.group_id, {})
@@ -110,7 +146,14 @@ class GroupShard:
                 Timer(session_key(group.group_id, member.member_id), now_ms + member.session_timeout_ms)
                 for member in group.members.values()
             ]
+        for consumer_group in self.consumer_groups.values():
+            turn = self._turn(consumer_group, now_ms)
+            heartbeating.resume(turn)
+            timers += turn.decide(None).timers
         return Decision((), None, tuple(timers))
+
+    def _turn(self, group: ConsumerGroup, now_ms: int) -> ConsumerTurn:
+        return ConsumerTurn(group, config=self._config_of(group.group_id), topics=self._topics(), now_ms=now_ms)
 
     def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:
         assert isinstance(key, tuple)
@@ -122,10 +165,45 @@ class GroupShard:
             return classic.decide_join_expired(group, group_id, limits=limits, now_ms=now_ms)
         if kind == SYNC:
             return classic.decide_sync_expired(group, group_id, limits=limits, now_ms=now_ms)
+        if kind in (CONSUMER_SESSION, CONSUMER_REBALANCE, CONSUMER_REGEX):
+            return self._decide_consumer_timer(kind, group_id, member_id, now_ms)
         return self.decide_expiry(now_ms)
 
+    def _decide_consumer_timer(self, kind: str, group_id: str, member_id: str, now_ms: int) -> Decision[None]:
+        group = self.consumer_groups.get(group_id)
+        if group is None:
+            return Decision.reply_only(None)
+        turn = self._turn(group, now_ms)
+        if kind == CONSUMER_REGEX:
+            return heartbeating.resolve_regexes(turn)
+        if kind == CONSUMER_REBALANCE:
+            return heartbeating.rebalance_expired(turn, member_id)
+        return heartbeating.session_expired(turn, member_id)
+
+    def decide_consumer_heartbeat(self, beat: Beat, now_ms: int) -> Decision[ConsumerGroupHeartbeatResponse]:
+        group_id = beat.group_id
+        group, old = self.consumer_groups.get(group_id), self.groups.get(group_id)
+        try:
+            if group is None and (not beat.is_joining or (old is not None and not old.is_empty)):
+                raise heartbeating.no_group(group_id, is_classic=old is not None, is_leaving=beat.is_leaving)
+            turn = self._turn(group or ConsumerGroup(group_id), now_ms)
+            reply = heartbeating.leave(turn, beat) if beat.is_leaving else heartbeating.heartbeat(turn, beat)
+        except ApiError as wrong:
+            return Decision.reply_only(
+                ConsumerGroupHeartbeatResponse(error_code=wrong.code, error_message=wrong.message)
+            )
+        decision = turn.decide(reply)
+        return decision if old is None else decision.after(GroupDeleted(group_id))
+
     def decide_join(self, request: Joining, now_ms: int) -> Decision[JoinReply]:
-        return joining.decide_join(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
+        consumer_group = self.consumer_groups.get(request.group_id)
+        if consumer_group is not None and not consumer_group.is_empty:
+            return Decision.reply_only(joining.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+        group = self.groups.get(request.group_id)
+        decision = joining.decide_join(group, request, limits=self.limits, now_ms=now_ms)
+        if consumer_group is None or not decision.records:
+            return decision
+        return decision.after(*consumer_offsets.end_of(consumer_group))
 
     def decide_sync(self, request: Syncing, now_ms: int) -> Decision[SyncReply]:
         return classic.decide_sync(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
@@ -137,18 +215,36 @@ class GroupShard:
         return classic.decide_heartbeat(group, member_id, generation, instance_id=instance_id, now_ms=now_ms)
 
     def decide_leave(self, group_id: str, leaving: Sequence[Leaving], now_ms: int) -> Decision[list[ErrorCode]]:
+        consumer_group = self.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            return heartbeating.remove_members(self._turn(consumer_group, now_ms), leaving)
         group = self.groups.get(group_id)
         return classic.decide_leave(group, group_id, leaving, limits=self.limits, now_ms=now_ms)
 
     def decide_commit(self, request: Committing, now_ms: int) -> Decision[list[ErrorCode]]:
+        consumer_group = self.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            return consumer_offsets.decide_commit(consumer_group, request, limits=self.limits, now_ms=now_ms)
         return offsets.decide_commit(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
 
     def decide_commit_in_transaction(
         self, request: Committing, producer_id: int, now_ms: int
     ) -> Decision[list[ErrorCode]]:
+        consumer_group = self.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            return consumer_offsets.decide_commit_in_transaction(
+                consumer_group, request, producer_id=producer_id, limits=self.limits, now_ms=now_ms
+            )
         group = self.groups.get(request.group_id)
         return offsets.decide_commit_in_transaction(
             group, request, producer_id=producer_id, limits=self.limits, now_ms=now_ms
+        )
+
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether a client may fetch offsets as the member that it says it is, if it says that."""
+        consumer_group = self.consumer_groups.get(group_id)
+        return (
+            ErrorCode.NONE if consumer_group is None else consumer_offsets.check_fetch(consumer_group, member_id, epoch)
         )
 
     def decide_end_transaction(
@@ -161,9 +257,15 @@ class GroupShard:
         self, group_id: str, partitions: Sequence[tuple[str, int]]
     ) -> Decision[ErrorCode | list[ErrorCode]]:
         known = self._places(group_id)
+        consumer_group = self.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            return consumer_offsets.decide_delete_offsets(consumer_group, known, partitions)
         return offsets.decide_delete_offsets(self.groups.get(group_id), known, partitions)
 
     def decide_delete_group(self, group_id: str) -> Decision[ErrorCode]:
+        consumer_group = self.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            return consumer_offsets.decide_delete_group(consumer_group, self._places(group_id))
         return offsets.decide_delete_group(self.groups.get(group_id), self._places(group_id))
 
     def _places(self, group_id: str) -> dict[tuple[str, int], None]:
@@ -175,6 +277,10 @@ class GroupShard:
         facts: list[Any] = []
         for group_id, group in self.groups.items():
             facts += offsets.expired(group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms)
+        for group_id, consumer_group in self.consumer_groups.items():
+            facts += consumer_offsets.expired(
+                consumer_group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms
+            )
         return Decision(facts, None, (Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms),))
 
     def decide_topics_deleted(self, topics: Collection[str]) -> Decision[None]:

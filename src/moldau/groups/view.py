@@ -3,42 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from itertools import chain
 
 from moldau.core.errors import ErrorCode
-from moldau.groups.group import Group, State
+from moldau.groups.consumer_group import ConsumerGroup
+from moldau.groups.group import CONSUMER_PROTOCOL_TYPE, Group, State
 from moldau.groups.shard import GroupShard
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.list_groups import ListedGroup
 from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
 
 CLASSIC = "classic"
+CONSUMER = "consumer"
 DEAD = "Dead"
 NO_OFFSET = -1
 
 
-def listed(groups: Iterable[Group], states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
+def listed(shards: Iterable[GroupShard], states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
     """Those that pass both filters; an empty filter lets everything pass, and case does not matter."""
     wanted_states = {state.lower() for state in states}
     wanted_types = {each.lower() for each in types}
-    if wanted_types and CLASSIC not in wanted_types:
-        return []
     return [
-        ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
-            group_type=CLASSIC,
-        )
-        for group in groups
-        if not wanted_states or group.state.value.lower() in wanted_states
+        group
+        for group in map(_listed, chain.from_iterable(_groups(shard) for shard in shards))
+        if (not wanted_states or group.group_state.lower() in wanted_states)
+        and (not wanted_types or group.group_type in wanted_types)
     ]
 
 
-def described(group: Group | None, group_id: str, *, missing_is_error: bool) -> DescribedGroup:
-    """Without an assignment that holds, subscriptions are not shown."""
+def _groups(shard: GroupShard) -> Iterable[Group | ConsumerGroup]:
+    return chain(shard.groups.values(), shard.consumer_groups.values())
+
+
+def _listed(group: Group | ConsumerGroup) -> ListedGroup:
+    is_classic = isinstance(group, Group)
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=(group.protocol_type or "") if isinstance(group, Group) else CONSUMER_PROTOCOL_TYPE,
+        group_state=group.state.value,
+        group_type=CLASSIC if is_classic else CONSUMER,
+    )
+
+
+def described(shard: GroupShard, group_id: str, *, missing_is_error: bool) -> DescribedGroup:
+    """A classic group. Without an assignment that holds, subscriptions are not shown."""
+    group = shard.groups.get(group_id)
     if group is None:
         error = ErrorCode.GROUP_ID_NOT_FOUND if missing_is_error else ErrorCode.NONE
-        message = f"Group {group_id} not found." if missing_is_error else None
+        reason = "is not a classic group" if group_id in shard.consumer_groups else "not found"
+        message = f"Group {group_id} {reason}." if missing_is_error else None
         return DescribedGroup(error_code=error, error_message=message, group_id=group_id, group_state=DEAD)
     protocol = group.protocol_name if group.state is State.STABLE else None
     return DescribedGroup(

@@ -20,7 +20,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
-from moldau.groups.limits import GroupLimits
+from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.markers import MarkersDue
@@ -41,6 +41,7 @@ def coordinators(
         partition_count=_partition_count(controller, GROUP_METADATA_TOPIC, config.int("offsets.topic.num.partitions")),
         limits=GroupLimits.of(config),
         clock=clock,
+        config_of=lambda group_id: ConsumerGroupConfig.of(config, controller.image.group_config(group_id)),
     )
     markers = Markers(partitions, groups, clock)
 
@@ -81,11 +82,14 @@ def coordinate(services: Services, running: AsyncExitStack) -> None:
 
     def follow(old: ClusterImage, new: ClusterImage) -> None:
         gone = [name for name in new.changed_topics if name in old.topics and _is_other(old, new, name)]
+        if new.changed_topics:
+            services.groups.follow_topics(new)
         if gone:
             services.groups.topics_deleted(gone)
         if old.features_epoch != new.features_epoch:
             services.transactions.limit(_transaction_limits(services.config, new))
 
+    services.groups.follow_topics(services.controller.image)
     services.groups.resume()
     running.push_async_callback(services.groups.stop)
     services.transactions.resume()

@@ -41,7 +41,7 @@ def describe_groups(
 def _describe(group_id: str, context: Context) -> DescribedGroup | Future[DescribedGroup]:
     def decide(shard: GroupShard, _: int) -> Decision[DescribedGroup]:
         is_error = context.version >= MISSING_IS_ERROR_SINCE
-        return Decision.reply_only(described(shard.groups.get(group_id), group_id, missing_is_error=is_error))
+        return Decision.reply_only(described(shard, group_id, missing_is_error=is_error))
 
     def failed(error: ErrorCode) -> DescribedGroup:
         return DescribedGroup(error_code=error, group_id=group_id)

@@ -15,5 +15,4 @@ def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsRespo
     shards = context.services.groups.shards()
     if isinstance(shards, ErrorCode):
         return ListGroupsResponse(error_code=shards)
-    groups = [group for shard in shards for group in shard.groups.values()]
-    return ListGroupsResponse(groups=listed(groups, request.states_filter, request.types_filter))
+    return ListGroupsResponse(groups=listed(shards, request.states_filter, request.types_filter))

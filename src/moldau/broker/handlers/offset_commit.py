@@ -1,7 +1,8 @@
 """OffsetCommit, v2 to v10: remember how far a group has consumed. Without a member it is a simple consumer's.
 
-v2 to v4 say how long to keep it, v6 adds the leader epoch, v7 static members, v9 another error for a group that isn't
-there, and v10 names topics by id. Whatever names the topic, its id is kept with the offset.
+v2 to v4 say how long to keep it, v6 adds the leader epoch, v7 static members, v9 is also for members of consumer
+groups and has another error for a group that isn't there, and v10 names topics by id. Whatever names the topic, its id
+is kept with the offset.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from moldau.wire.messages.offset_commit import (
 )
 
 MISSING_GROUP_SINCE = 9
+EPOCHS_SINCE = 9
 IDS_SINCE = 10
 
 
@@ -45,6 +47,7 @@ def offset_commit(
         missing_group=(
             ErrorCode.GROUP_ID_NOT_FOUND if context.version >= MISSING_GROUP_SINCE else ErrorCode.ILLEGAL_GENERATION
         ),
+        knows_epochs=context.version >= EPOCHS_SINCE,
     )
 
     def shape(errors: list[ErrorCode]) -> OffsetCommitResponse:

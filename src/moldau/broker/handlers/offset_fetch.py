@@ -66,6 +66,9 @@ def _fetch(
     by_id = context.version >= IDS_SINCE
 
     def decide(shard: GroupShard, _: int) -> Decision[OffsetFetchResponseGroup]:
+        error = shard.check_fetch(group.group_id, group.member_id, group.member_epoch)
+        if error is not ErrorCode.NONE:
+            return Decision.reply_only(failed(error))
         found = [
             topic if isinstance(topic, OffsetFetchResponseTopics) else _found(shard, group, topic, require_stable)
             for topic in _topics(shard, group, image, by_id=by_id)

@@ -9,6 +9,8 @@ from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from moldau.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
 from moldau.broker.handlers.api_versions import api_versions
+from moldau.broker.handlers.consumer_group_describe import consumer_group_describe
+from moldau.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from moldau.broker.handlers.create_acls import create_acls
 from moldau.broker.handlers.create_partitions import create_partitions
 from moldau.broker.handlers.create_topics import create_topics
@@ -90,6 +92,8 @@ TABLE: tuple[Api, ...] = (
     describe_acls,
     describe_transactions,
     list_transactions,
+    consumer_group_heartbeat,
+    consumer_group_describe,
     list_config_resources,
     describe_topic_partitions,
     alter_partition_reassignments,

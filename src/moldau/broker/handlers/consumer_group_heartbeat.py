@@ -1,0 +1,58 @@
+"""ConsumerGroupHeartbeat, v0 to v1: join, stay in and leave a consumer group, and learn one's assignment.
+
+A member of v1 makes up its own id and may subscribe by a regular expression; one of v0 is given an id.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.broker.group_protocols import has_consumer_groups
+from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.ids import format_uuid, random_uuid
+from moldau.groups.heartbeating import Beat, check_beat
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+@api(ApiKey.CONSUMER_GROUP_HEARTBEAT, ConsumerGroupHeartbeatRequest, versions=(0, 1))
+def consumer_group_heartbeat(
+    request: ConsumerGroupHeartbeatRequest, context: Context
+) -> ConsumerGroupHeartbeatResponse | Future[ConsumerGroupHeartbeatResponse]:
+    if not has_consumer_groups(context.services):
+        return _failed(ErrorCode.UNSUPPORTED_VERSION)
+    groups = context.services.groups
+    beat = _beat(request, context)
+    try:
+        check_beat(beat, context.version, groups.config_of(beat.group_id))
+    except ApiError as wrong:
+        return ConsumerGroupHeartbeatResponse(error_code=wrong.code, error_message=wrong.message)
+    return groups.write(beat.group_id, lambda shard, now_ms: shard.decide_consumer_heartbeat(beat, now_ms), _failed)
+
+
+def _failed(error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error, error_message=error.message)
+
+
+def _beat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Beat:
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    return Beat(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        new_member_id="" if request.member_id else format_uuid(random_uuid()),
+        epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        topics=None if names is None else frozenset(names),
+        regex=request.subscribed_topic_regex,
+        assignor=request.server_assignor,
+        owned=None if owned is None else {each.topic_id: frozenset(each.partitions) for each in owned},
+        client_id=context.header.client_id or "",
+        client_host=f"/{context.peer.host}",
+    )
