@@ -108,7 +108,7 @@ class Turn:
         gone = frozenset(member_ids)
         if not gone:
             return
-        for member_id in gone:
+        for member_id in sorted(gone):  # so that those who wait hear it in the same order on every run
             self.cancel_timer(session_key(group.group_id, member_id))
             member = group.members.get(member_id)
             if member is not None:

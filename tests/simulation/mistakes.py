@@ -1,0 +1,112 @@
+"""Deliberate mistakes, planted into the broker from outside: a simulation that does not notice them proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from moldau.broker import reading
+from moldau.broker.markers import Markers
+from moldau.coordinator.journal import Stored
+from moldau.coordinator.runtime import Runtime
+from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.groups import classic, offsets
+from moldau.groups.pending import PendingOffsets
+from moldau.groups.shard import GroupShard
+from moldau.replication.partition import Partition
+from moldau.transactions import producers, transaction
+from moldau.transactions.coordinator import TransactionCoordinator
+from moldau.transactions.markers import MarkersDue
+from moldau.transactions.shard import TransactionShard
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def skip_a_marker(patch: pytest.MonkeyPatch) -> None:
+    write = Markers.write
+
+    def forgetful(self: Markers, where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> Any:
+        if where.partition == 1 and not where.topic.startswith("__"):
+            return ErrorCode.NONE
+        return write(self, where, due, coordinator_epoch)
+
+    patch.setattr(Markers, "write", forgetful)
+
+
+def admit_anybody(patch: pytest.MonkeyPatch) -> None:
+    def admit(self: Any, transactional_id: str, producer: Any, partitions: Any, *, adds: bool) -> Any:
+        return dict.fromkeys(partitions, ErrorCode.NONE)
+
+    patch.setattr(TransactionCoordinator, "admit", admit)
+
+
+def reply_before_the_append(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Runtime, "_when_committed", lambda self, reply, failed: reply)
+
+
+def show_what_is_undecided(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Partition, "last_stable_offset", property(lambda self: self.high_watermark))
+
+
+def show_what_was_aborted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(reading, "aborted", lambda partition, start, end: [])
+
+
+def accept_old_generations(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(offsets, "_check_commit", lambda group, committing: ErrorCode.NONE)
+
+
+def give_everybody_the_same(patch: pytest.MonkeyPatch) -> None:
+    assigned = classic._assigned
+    patch.setattr(classic, "_assigned", lambda group, member_id: assigned(group, group.leader or member_id))
+
+
+def forget_markers_when_loading(patch: pytest.MonkeyPatch) -> None:
+    decode = GroupShard.decode
+
+    def blind(self: GroupShard, stored: Stored) -> Any:
+        return None if stored.marker is not None else decode(self, stored)
+
+    patch.setattr(GroupShard, "decode", blind)
+
+
+def count_aborted_offsets(patch: pytest.MonkeyPatch) -> None:
+    end = PendingOffsets.end
+    patch.setattr(PendingOffsets, "end", lambda self, producer_id, *, is_commit: end(self, producer_id, is_commit=True))
+
+
+def keep_the_epoch(patch: pytest.MonkeyPatch) -> None:
+    initialised = transaction.initialised
+
+    def unraised(before: Any, producer: Any, **values: Any) -> Any:
+        epoch = max(before.epoch, 0)
+        return initialised(before, producer._replace(epoch=epoch, producer_id=before.producer_id), **values)
+
+    patch.setattr(producers, "initialised", unraised)
+
+
+def never_time_out(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TransactionShard, "decide_timeout", lambda self, key, now_ms: Decision.reply_only(None))
+
+
+# Each with a part of what must be said about it.
+MISTAKES: Mapping[Plant, str] = MappingProxyType(
+    {
+        skip_a_marker: "got no marker",
+        admit_anybody: "but the coordinator knows",
+        reply_before_the_append: "two owners|has offset|went back",
+        show_what_is_undecided: "is read to",
+        show_what_was_aborted: "was read before it was committed",
+        accept_old_generations: "was accepted after",
+        give_everybody_the_same: "two owners",
+        forget_markers_when_loading: "not everything was copied|the coordinator has",
+        count_aborted_offsets: "not everything was copied|not its input once|the coordinator has",
+        keep_the_epoch: "is given to two",
+        never_time_out: "that nobody ends",
+    }
+)

@@ -1,0 +1,339 @@
+"""A broker with both coordinators, its disk, its network and its clients, run from one seed, with crashes anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextvars import copy_context
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+from zlib import crc32
+
+from moldau.core.config.topic import TopicConfig
+from moldau.core.ids import ProducerId, TopicPartition
+from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from moldau.groups.limits import GroupLimits
+from moldau.transactions.limits import TransactionLimits
+from moldau.transactions.records import TransactionChanged, encode_fact
+from moldau.transactions.transaction import SECOND_PROTOCOL, Transaction
+from moldau.wire.batch import Record, build_batch
+from tests.simulation.copiers import Attempted, Copier, Pipeline, vanish
+from tests.simulation.disk import Crash, Disk, Fate, OnAppended
+from tests.simulation.history import History
+from tests.simulation.ledger import Commits, Owners
+from tests.simulation.loop import VirtualLoop
+from tests.simulation.network import HUNG_UP, Network
+from tests.simulation.node import Node
+from tests.simulation.producers import Producer
+from tests.simulation.readers import CommittedReader, Committer
+
+CHAOS_S = 40.0
+COPY_S_MAX = 400.0  # of the calm that follows
+EPOCH_MS = 1_700_000_000_000
+SHARED = Pipeline("copiers", "orders", "copies", 3, 2, 6, has_members=True)
+ALONE = Pipeline("loners", "bills", "letters", 2, 2, 6, has_members=False)
+COUNTS = {
+    SHARED.source: SHARED.source_count,
+    SHARED.target: SHARED.target_count,
+    ALONE.source: ALONE.source_count,
+    ALONE.target: ALONE.target_count,
+    GROUP_METADATA_TOPIC: 2,
+    TRANSACTION_STATE_TOPIC: 2,
+}
+NEARLY_USED_UP = (32_760, 32_764, 32_765)
+
+
+class Violation(AssertionError):
+    """A promise was broken."""
+
+
+class World:
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.random = Random(seed)
+        self.loop = VirtualLoop()
+        self.violations: list[str] = []
+        self.is_calm = False
+        self.is_over = False
+        self.crashes = 0
+        self.steps = 0
+        self.node: Node | None = None
+        self.history = History(self.violate)
+        self.owners = Owners(self.violate)
+        self.commits = Commits(self.violate, self.owners)
+        self.attempted: list[Attempted] = []
+        self.producers: dict[tuple[int, int], Producer] = {}
+        """Whom an epoch of a producer id was given to."""
+        self.digest = 0
+        self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
+        self.crash_every_writes = self.random.choice([20, 60, 200, 1_000])
+        plain = replace(TopicConfig.defaults(), segment_bytes=self.random.choice([1_500, 1 << 20]))
+        compacted = plain.override({"cleanup.policy": "compact"})
+        internal = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
+        self.disk = Disk(folder, {name: compacted if name in internal else plain for name in COUNTS}, COUNTS)
+        self.group_limits = GroupLimits(initial_rebalance_delay_ms=500)
+        version = SECOND_PROTOCOL if self.random.random() < 0.8 else self.random.choice([0, 1])
+        self.transaction_limits = TransactionLimits(transaction_version=version)
+        self.network = Network(self, loss=self.random.choice([0.0, 0.02, 0.1]))
+        outputs = [each for each in self.disk.partitions if each.topic in (SHARED.target, ALONE.target)]
+        self.reader = CommittedReader(self, outputs)
+        self._numbers = 0
+        self._producer_ids = 1_000
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._leader_epoch = 0
+        self._outside = copy_context()
+
+    def violate(self, what: str) -> None:
+        self.violations.append(f"{self.loop.time():.3f} s, {self.crashes} crashes: {what}")
+        self.loop.stop()
+
+    def now_ms(self) -> int:
+        return EPOCH_MS + int(self.loop.time() * 1000)
+
+    def next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    async def next_producer_id(self) -> ProducerId:
+        await asyncio.sleep(self.random.choice([0.0, 0.0, 0.01]))
+        self._producer_ids += 1
+        return ProducerId(self._producer_ids)
+
+    def dies_now(self) -> bool:
+        self.steps += 1
+        self.check_readable_ends()
+        return not self.is_calm and self.random.random() * self.crash_every_steps < 1
+
+    def fate_of_write(self) -> Fate:
+        if self.is_calm or self.random.random() * self.crash_every_writes >= 1:
+            return Fate.WRITTEN
+        return self.random.choice([Fate.BEFORE, Fate.TORN, Fate.AFTER, Fate.AFTER])
+
+    def on_appended(self) -> OnAppended:
+        return self._on_appended
+
+    def _on_appended(self, partition: TopicPartition, batch: memoryview) -> None:
+        self.digest = crc32(batch, crc32(str(partition).encode(), self.digest))
+        self.history.on_appended(partition, batch)
+
+    def has_died(self, node: Node) -> None:
+        self.crashes += 1
+        self.node = None
+        answers = list(node.answers.values())
+        node.answers.clear()
+        self._outside.run(self._after_death, node, answers)
+
+    def _after_death(self, node: Node, answers: list[asyncio.Future[Any]]) -> None:
+        for answer in answers:
+            if not answer.done():
+                answer.set_result(HUNG_UP)
+        self.loop.call_later(self.random.choice([0.01, 0.2, 1, 5]), self._restart, node)
+
+    def _restart(self, old: Node | None) -> None:
+        if old is not None:
+            old.bury()
+        self._leader_epoch += self.random.choice([0, 0, 1])
+        self.node = Node(self, self._leader_epoch)
+        self.node.start()
+
+    def check_readable_ends(self) -> None:
+        node = self.node
+        if node is None or node.is_dead:
+            return
+        for partition, known in self.history.partitions.items():
+            if known.open and node.partitions[partition].last_stable_offset > min(known.open.values()):
+                self.violate(f"{partition} is read to {node.partitions[partition].last_stable_offset}: {known.open}")
+
+    def is_copied(self, pipeline: Pipeline) -> bool:
+        offsets = self.history.offsets
+        places = [(pipeline.group_id, pipeline.source, index) for index in range(pipeline.source_count)]
+        return all(place in offsets and offsets[place].offset == pipeline.records for place in places)
+
+    def run(self) -> None:
+        """Raises Violation."""
+        asyncio.set_event_loop(None)
+        self.loop.set_exception_handler(self._on_exception)
+        handler = _Complaints(self.violate)
+        logging.getLogger("moldau").addHandler(handler)
+        try:
+            main = self.loop.create_task(self._main())
+            main.add_done_callback(lambda _: self.loop.stop())
+            self.loop.run_forever()
+            if not self.violations and not main.cancelled():
+                main.result()
+            self._clear_up()
+        finally:
+            logging.getLogger("moldau").removeHandler(handler)
+            self.loop.close()
+        if self.violations:
+            raise Violation(self.violations[0])
+
+    def _clear_up(self) -> None:
+        self.is_calm = True
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        if self.node is not None:
+            self.node.is_dead = True
+        self.loop.call_later(1, self.loop.stop)
+        self.loop.run_forever()
+        if self.node is not None:
+            self.node.bury()
+
+    def _on_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        wrong = context.get("exception")
+        if not isinstance(wrong, Crash):
+            self.violate(f"{context.get('message')}: {wrong!r}")
+
+    async def _main(self) -> None:
+        await self._begin()
+        await asyncio.sleep(CHAOS_S)
+        self.is_calm = True
+        deadline_s = self.loop.time() + COPY_S_MAX
+        while not (self.is_copied(SHARED) and self.is_copied(ALONE)):
+            await asyncio.sleep(1)
+            if self.loop.time() > deadline_s:
+                self.violate(f"not everything was copied: {self.history.offsets}")
+                return
+        self.is_over = True
+        await asyncio.sleep(35)  # longer than any session or transaction lasts
+        while await self.reader.poll():
+            pass
+        self._check_end()
+        if self.node is not None:
+            self.node.die()  # what is loaded must be the same
+        await asyncio.sleep(10)
+        self._check_end()
+
+    async def _begin(self) -> None:
+        self.is_calm = True
+        self._restart(None)
+        self._fill()
+        self.is_calm = False
+        second = self.transaction_limits.transaction_version >= SECOND_PROTOCOL
+        for place in range(3):
+            self._spawn(self._keep_running(SHARED, place, second and self.random.random() < 0.6))
+        for place in range(ALONE.source_count):
+            self._spawn(self._keep_running(ALONE, place, second and self.random.random() < 0.6))
+        for _ in range(self.random.randint(1, 3)):
+            self._spawn(Committer(self, "committers", SHARED.source, SHARED.source_count).run())
+        for number in range(self.random.randint(0, 2)):
+            self._spawn(vanish(self, f"gone-{number}", SHARED, is_second=second and self.random.random() < 0.5))
+        self._spawn(self.reader.run())
+
+    def _fill(self) -> None:
+        """Inputs, and transactional ids whose epochs are nearly used up."""
+        node = self.node
+        assert node is not None
+        for pipeline in (SHARED, ALONE):
+            for index in range(pipeline.source_count):
+                values = [pipeline.value(index, offset).encode() for offset in range(pipeline.records)]
+                batch = build_batch([Record(at, 0, None, value) for at, value in enumerate(values)])
+                partition = node.partitions[TopicPartition(pipeline.source, index)]
+                partition.append(memoryview(batch), now_ms=self.now_ms())
+        for pipeline, places in ((SHARED, 3), (ALONE, ALONE.source_count)):
+            for place in range(places):
+                if self.random.random() < 0.3:
+                    self._use_up(node, f"{pipeline.group_id}-{place}")
+
+    def _use_up(self, node: Node, transactional_id: str) -> None:
+        self._producer_ids += 1
+        before = Transaction(
+            transactional_id,
+            ProducerId(self._producer_ids),
+            epoch=self.random.choice(NEARLY_USED_UP),
+            timeout_ms=5_000,
+            updated_ms=self.now_ms(),
+        )
+        entry = encode_fact(TransactionChanged(before), self.transaction_limits.transaction_version)
+        partition = node.partitions[
+            TopicPartition(TRANSACTION_STATE_TOPIC, node.services.transactions.index_of(transactional_id))
+        ]
+        batch = build_batch([Record(0, self.now_ms(), *entry)])
+        partition.append_own(memoryview(batch), now_ms=self.now_ms())
+
+    def _spawn(self, work: Any) -> asyncio.Task[Any]:
+        task = self.loop.create_task(work)
+        self._tasks.append(task)
+        return task
+
+    async def _keep_running(self, pipeline: Pipeline, place: int, is_second: bool) -> None:
+        """Start a copier; kill it, or start another while it still runs, now and then."""
+        transactional_id = f"{pipeline.group_id}-{place}"
+        timeout_ms = self.random.choice([2_000, 6_000, 20_000])
+        is_static = self.random.random() < 0.3
+        while True:
+            producer = Producer(self, transactional_id, is_second=is_second, timeout_ms=timeout_ms)
+            copier = Copier(self, pipeline, producer, place=place, is_static=is_static)
+            running = self._spawn(copier.run())
+            await asyncio.wait([running], timeout=self.random.choice([2, 5, 15, 60]))
+            if self.is_calm:
+                await asyncio.wait([running])
+            if running.done():
+                if running.exception() is not None or self.is_copied(pipeline):
+                    return
+            elif self.random.random() < 0.6:
+                running.cancel()
+            copier.is_replaced = True
+            await asyncio.sleep(self.random.choice([0, 0.5, 4]))
+
+    def _check_end(self) -> None:
+        for partition, known in self.history.partitions.items():
+            if known.open:
+                self.violate(f"{partition} has transactions that nobody ends: {known.open}")
+        for transaction in self.history.transactions.values():
+            if transaction.is_prepared or transaction.deadline_ms is not None:
+                self.violate(f"{transaction} never ended")
+        for task in self._tasks:
+            if task.done() and not task.cancelled() and task.exception() is not None:
+                self.violate(f"a client failed: {task.exception()!r}")
+        self._check_output(SHARED)
+        self._check_output(ALONE)
+        self._check_offsets()
+
+    def _check_output(self, pipeline: Pipeline) -> None:
+        seen = [
+            value for where, values in self.reader.seen.items() if where.topic == pipeline.target for value in values
+        ]
+        expected = [pipeline.value(p, at) for p in range(pipeline.source_count) for at in range(pipeline.records)]
+        if sorted(value.split()[0] for value in seen) != sorted(expected):
+            self.violate(f"the output of {pipeline.group_id} is not its input once: {sorted(seen)}")
+        for attempted in self.attempted:
+            parts = [value for value in attempted.values if value in seen]
+            if parts and (parts != attempted.values or not attempted.asks_for_commit):
+                self.violate(f"of {attempted} only {parts} is seen")
+
+    def _check_offsets(self) -> None:
+        node = self.node
+        shards = None if node is None else node.services.groups.shards()
+        if not isinstance(shards, list):
+            self.violate(f"the coordinator does not come back: {shards}")
+            return
+        kept = {
+            (group_id, topic, index): committed.offset
+            for shard in shards
+            for group_id, topics in shard.offsets.items()
+            for topic, partitions in topics.items()
+            for index, committed in partitions.items()
+        }
+        written = {place: each.offset for place, each in self.history.offsets.items()}
+        if kept != written:
+            self.violate(f"the coordinator has {kept}, the log {written}")
+        for place, offset in kept.items():
+            if place[0] == "committers":
+                self.commits.check(place, offset, self.commits.now())
+        if any(shard.pending for shard in shards):
+            self.violate("offsets are pending without a transaction")
+
+
+class _Complaints(logging.Handler):
+    """What the broker calls an error is one: nothing here can fail but what it must be able to bear."""
+
+    def __init__(self, violate: Any) -> None:
+        super().__init__(logging.WARNING)
+        self._violate = violate
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("moldau.log") and record.levelno < logging.ERROR:
+            return  # a torn tail is cut off, and that is said
+        self._violate(f"the broker said: {record.getMessage()} {record.exc_info or ''}")
