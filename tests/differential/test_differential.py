@@ -11,6 +11,7 @@ from tests.differential.differences import DIFFERENCES, Difference, disagreement
 from tests.differential.scenarios import (
     cluster,
     configs,
+    consumer_groups,
     fetch,
     fetch_sessions,
     group_configs,
@@ -41,6 +42,7 @@ MODULES = (
     configs,
     group_configs,
     groups,
+    consumer_groups,
     transactions,
     malformed,
 )

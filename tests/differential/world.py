@@ -30,7 +30,7 @@ NAMES_NOTHING = {
     "producer_id": (-1,),
     "session_id": (0,),
     "cluster_id": (None, ""),
-    "member_id": ("",),
+    "member_id": ("", None),
     "leader": ("",),
 }
 MOMENTS = {
