@@ -1,0 +1,76 @@
+"""Formats by name. A registry's formats will be more rows of these tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from moldau.spark.formats.avro_decoder import AvroDecoder
+from moldau.spark.formats.avro_encoder import AvroEncoder
+from moldau.spark.formats.avro_schema import parse_avro_schema
+from moldau.spark.formats.interface import Decoder, Encoder, FormatError, Side, SideOptions
+from moldau.spark.formats.json_decoder import JsonDecoder
+from moldau.spark.formats.json_encoder import JsonEncoder
+from moldau.spark.formats.plain import BinaryDecoder, BinaryEncoder, StringDecoder, StringEncoder
+from moldau.spark.formats.schema_text import parse_schema_text
+
+DEFAULT_FORMAT = "binary"
+
+Made = TypeVar("Made")
+
+
+def decoder_of(format_name: str, options: Mapping[str, str], *, side: Side) -> Decoder:
+    """The decoder that `keyFormat` or `valueFormat` names; FormatError says what is wrong with the options."""
+    return _chosen(DECODERS, format_name, side=side)(SideOptions(side, options))
+
+
+def encoder_of(format_name: str, options: Mapping[str, str], *, side: Side) -> Encoder:
+    return _chosen(ENCODERS, format_name, side=side)(SideOptions(side, options))
+
+
+def wants_inference(format_name: str, options: Mapping[str, str], *, side: Side) -> bool:
+    """Whether the schema has to be looked for in the topic; the schema that is found is given as an option then."""
+    return format_name.lower() == "json" and SideOptions(side, options).get("Schema") is None
+
+
+def _chosen(table: Mapping[str, Callable[[SideOptions], Made]], format_name: str, *, side: Side) -> Callable[..., Made]:
+    made = table.get(format_name.strip().lower())
+    if made is None:
+        raise FormatError(f"option {side}Format = {format_name!r}: allowed is one of {', '.join(table)}")
+    return made
+
+
+def _json_decoder(options: SideOptions) -> Decoder:
+    name = options.name_of("Schema")
+    text = options.get("Schema")
+    if text is None:
+        raise FormatError(f"option {name} is missing: {options.name_of('Format')}=json needs a schema here")
+    return JsonDecoder(parse_schema_text(text, place=f"option {name}"), side=options.side)
+
+
+def _avro_decoder(options: SideOptions) -> Decoder:
+    name = options.name_of("AvroSchema")
+    text = options.get("AvroSchema")
+    if text is None:
+        raise FormatError(f"option {name} is missing: {options.name_of('Format')}=avro needs the Avro schema, as JSON")
+    return AvroDecoder(parse_avro_schema(text, place=f"option {name}"), side=options.side)
+
+
+def _avro_encoder(options: SideOptions) -> Encoder:
+    text = options.get("AvroSchema")
+    place = f"option {options.name_of('AvroSchema')}"
+    return AvroEncoder(None if text is None else parse_avro_schema(text, place=place), side=options.side)
+
+
+DECODERS: Mapping[str, Callable[[SideOptions], Decoder]] = {
+    "binary": lambda _: BinaryDecoder(),
+    "string": lambda options: StringDecoder(options.side),
+    "json": _json_decoder,
+    "avro": _avro_decoder,
+}
+ENCODERS: Mapping[str, Callable[[SideOptions], Encoder]] = {
+    "binary": lambda options: BinaryEncoder(options.side),
+    "string": lambda options: StringEncoder(options.side),
+    "json": lambda options: JsonEncoder(options.side),
+    "avro": _avro_encoder,
+}

@@ -1,0 +1,75 @@
+"""What every format offers: bytes to a typed Arrow column with the rows that don't fit, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+Side = Literal["key", "value"]
+
+
+class FormatError(ValueError):
+    """An option about formats that can't be followed; the message names the option and what is allowed."""
+
+
+class EncodingFailed(ValueError):
+    """A row that its format can't express; the message names the row of the batch, the field and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The typed column; `failed` is None where every row fits, else `reasons` has one entry for each true in it.
+
+    A row that failed is null in `values`, and so is a row without bytes (a tombstone), which did not fail.
+    """
+
+    values: pa.Array
+    failed: pa.BooleanArray | None
+    reasons: list[str]
+
+
+class Decoder(Protocol):
+    @property
+    def arrow_type(self) -> pa.DataType: ...
+
+    def decode(self, column: pa.BinaryArray) -> Decoded: ...
+
+
+class Encoder(Protocol):
+    def check(self, arrow_type: pa.DataType) -> None:
+        """Raises FormatError if a column of this type can't be encoded: the driver asks before anything runs."""
+        ...
+
+    def encode(self, column: pa.Array) -> pa.BinaryArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SideOptions:
+    """The options of one side, by their names without the side: `Schema` is `valueSchema` or `keySchema`."""
+
+    side: Side
+    options: Mapping[str, str]
+
+    def name_of(self, suffix: str) -> str:
+        return f"{self.side}{suffix}"
+
+    def get(self, suffix: str) -> str | None:
+        """Spark keeps the case of an option's name or not, depending on the way that it came: both are found."""
+        wanted = self.name_of(suffix).lower()
+        return next((value for name, value in self.options.items() if name.lower() == wanted), None)
+
+
+def decoded_rows(values: pa.Array, *, failures: Mapping[int, str]) -> Decoded:
+    """What a decoder returns, from the reasons by row."""
+    if not failures:
+        return Decoded(values, failed=None, reasons=[])
+    failed = pa.array([row in failures for row in range(len(values))], pa.bool_())
+    return Decoded(values, failed=failed, reasons=[failures[row] for row in sorted(failures)])
+
+
+def as_binary(column: pa.Array) -> pa.BinaryArray:
+    """Any of Arrow's string and binary layouts as plain binary; casts of text to bytes copy nothing."""
+    return column if column.type == pa.binary() else column.cast(pa.binary())
