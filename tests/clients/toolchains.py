@@ -32,7 +32,25 @@ def go_driver() -> list[str]:
     return [str(built("go", sources(source), build) / "driver")]
 
 
+def go_member() -> list[str]:
+    source = HERE / "go"
+
+    def build(target: Path) -> None:
+        run("go", "build", "-mod=readonly", "-o", str(target / "member"), "./member", directory=source)
+
+    inputs = [*sources(source / "member"), source / "go.mod", source / "go.sum"]
+    return [str(built("go-member", inputs, build) / "member")]
+
+
 def javascript_driver() -> list[str]:
+    return javascript("driver.js")
+
+
+def javascript_member() -> list[str]:
+    return javascript("member.js")
+
+
+def javascript(script: str) -> list[str]:
     source = HERE / "javascript"
 
     def build(target: Path) -> None:
@@ -40,12 +58,16 @@ def javascript_driver() -> list[str]:
             shutil.copy(path, target)
         run("npm", "ci", "--silent", "--ignore-scripts", directory=target)
 
-    return [found("node"), str(built("javascript", sources(source), build) / "driver.js")]
+    return [found("node"), str(built("javascript", sources(source), build) / script)]
 
 
 def java_driver() -> list[str]:
     """The driver on the clients of the newest Apache Kafka."""
     return java_command(apache_kafka.libs(), newest_java_classes(), "Driver")
+
+
+def java_member() -> list[str]:
+    return java_command(apache_kafka.libs(), newest_java_classes(), "Member")
 
 
 def spark_java_driver() -> list[str]:
@@ -84,7 +106,7 @@ def newest_java_classes() -> Path:
     source = HERE / "java"
 
     def build(target: Path) -> None:
-        for name in ("Driver.java", "ToolHost.java"):
+        for name in ("Driver.java", "ToolHost.java", "Member.java"):
             compile_java(source / name, libs=apache_kafka.libs(), classes=target / "classes")
 
     return built("java-newest", sources(source), build) / "classes"
