@@ -10,13 +10,13 @@ from moldau.broker.handlers.offset_fetch import offset_fetch
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
-from tests.simulation.members import Member, Replaced
+from tests.simulation.members import Replaced
 from tests.simulation.network import Lost
 from tests.simulation.node import handled
 from tests.simulation.producers import Fenced, MustAbort, Producer
 
 if TYPE_CHECKING:
-    from tests.simulation.world import World
+    from tests.simulation.world import AnyMember, World
 
 BACKOFF_S = 0.1
 IDLE_S = 0.5
@@ -57,15 +57,10 @@ class Copier:
         self._producer = producer
         self._positions: dict[int, int] | None = None
         self._fixed = [place]
-        self._member = None
+        self._member: AnyMember | None = None
         if pipeline.has_members:
-            self._member = Member(
-                world,
-                pipeline.group_id,
-                topic=pipeline.source,
-                partition_count=pipeline.source_count,
-                instance_id=f"copier-{place}" if is_static else None,
-            )
+            instance_id = f"copier-{place}" if is_static else None
+            self._member = world.new_member(pipeline.group_id, pipeline.source, instance_id)
 
     async def run(self) -> None:
         try:

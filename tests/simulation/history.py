@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from moldau.groups.records import GroupChanged, GroupDeleted, OffsetCommitted, OffsetDeleted
+from moldau.groups.consumer_facts import ProgressSet
+from moldau.groups.records import GroupChanged, OffsetCommitted, OffsetDeleted
 from moldau.groups.records import decode_fact as decode_group_fact
 from moldau.log.markers import read_marker
 from moldau.transactions.records import TransactionChanged
@@ -19,6 +20,7 @@ from moldau.transactions.states import State
 from moldau.transactions.transaction import Transaction
 from moldau.wire.batch import BatchHeader, Record, read_header, records
 from tests.simulation.assignments import read_assignment
+from tests.simulation.ledger import Claims
 
 Violate = Callable[[str], None]
 Place = tuple[str, str, int]  # group, topic, partition
@@ -53,8 +55,9 @@ class PartitionHistory:
 
 
 class History:
-    def __init__(self, violate: Violate) -> None:
+    def __init__(self, violate: Violate, claims: Claims) -> None:
         self.violate = violate
+        self._claims = claims
         self.partitions: dict[TopicPartition, PartitionHistory] = {}
         self.transactions: dict[str, Transaction] = {}
         self.by_producer: dict[int, str] = {}
@@ -62,6 +65,8 @@ class History:
         self.offsets: dict[Place, Kept] = {}
         self.pending: dict[tuple[TopicPartition, int], dict[Place, Kept]] = {}
         self.values: set[str] = set()
+        self.held: dict[tuple[str, str], set[tuple[bytes, int]]] = {}
+        """What members of consumer groups have, or are about to give up."""
 
     def on_appended(self, partition: TopicPartition, batch: memoryview) -> None:
         header = read_header(batch)
@@ -81,6 +86,8 @@ class History:
                 self._on_group_fact(partition, record, header)
             else:
                 self._on_value(partition, record, header)
+        if partition.topic == GROUP_METADATA_TOPIC:
+            self._check_holders(partition)
 
     def transaction_of(self, producer_id: int) -> Transaction | None:
         return self.transactions.get(self.by_producer.get(producer_id, ""))
@@ -172,8 +179,35 @@ class History:
             self.offsets.pop((fact.group_id, fact.topic, fact.partition), None)
         elif isinstance(fact, GroupChanged):
             self._on_group(fact)
-        elif not isinstance(fact, GroupDeleted):
-            self.violate(f"{partition} {record.offset} says {fact}")
+        elif isinstance(fact, ProgressSet):
+            self._on_progress(fact)
+        elif fact is None:
+            self.violate(f"{partition} {record.offset} says nothing")
+
+    def _on_progress(self, fact: ProgressSet) -> None:
+        member = (fact.group_id, fact.member_id)
+        if fact.progress is None:
+            self.held.pop(member, None)
+            self._claims.thrown_out(*member)
+            return
+        self._claims.entered(*member)
+        self.held[member] = {
+            (topic_id, index)
+            for partitions in (fact.progress.assigned, fact.progress.revoking)
+            for topic_id, indexes in partitions.items()
+            for index in indexes
+        }
+
+    def _check_holders(self, partition: TopicPartition) -> None:
+        """Facts of one decision are written together, so this holds after each batch."""
+        owners: dict[tuple[str, bytes, int], str] = {}
+        for (group_id, member_id), held in self.held.items():
+            for topic_id, index in held:
+                other = owners.setdefault((group_id, topic_id, index), member_id)
+                if other != member_id:
+                    self.violate(
+                        f"{partition} says that {other} and {member_id} of {group_id} both have {index}: two owners"
+                    )
 
     def _on_group(self, fact: GroupChanged) -> None:
         owned = [each for member in fact.group.members.values() for each in read_assignment(member.assignment)]

@@ -34,6 +34,39 @@ class Owners:
                 )
 
 
+class Claims:
+    """What members of consumer groups hold, from the moment that they are given it until they have given it up, or the
+    coordinator has thrown them out; they may not know that yet."""
+
+    def __init__(self, violate: Violate) -> None:
+        self._violate = violate
+        self._members: set[tuple[str, str]] = set()
+        self.holders: dict[tuple[str, int], str] = {}
+
+    def entered(self, group_id: str, member_id: str) -> None:
+        self._members.add((group_id, member_id))
+
+    def thrown_out(self, group_id: str, member_id: str) -> None:
+        self._members.discard((group_id, member_id))
+        held = [
+            partition for (group, partition), holder in self.holders.items() if (group, holder) == (group_id, member_id)
+        ]
+        self.release(group_id, member_id, held)
+
+    def claim(self, group_id: str, member_id: str, partitions: Sequence[int]) -> None:
+        if (group_id, member_id) not in self._members:
+            return  # the answer came too late
+        for partition in partitions:
+            other = self.holders.setdefault((group_id, partition), member_id)
+            if other != member_id:
+                self._violate(f"partition {partition} of {group_id} has two owners: {other} and {member_id}")
+
+    def release(self, group_id: str, member_id: str, partitions: Sequence[int]) -> None:
+        for partition in partitions:
+            if self.holders.get((group_id, partition)) == member_id:
+                del self.holders[group_id, partition]
+
+
 @dataclass
 class Attempt:
     """A commit of an offset that no other attempt has."""
@@ -67,13 +100,13 @@ class Commits:
         attempts[attempt.offset] = attempt
         return attempt
 
-    def end(self, place: Place, attempt: Attempt, error: ErrorCode, *, generation: int, latest: int) -> None:
-        """`latest` is the generation that members of the group knew of before the commit was sent."""
+    def end(self, place: Place, attempt: Attempt, error: ErrorCode, *, is_outdated: bool) -> None:
+        """`is_outdated` if members of the group knew better before the commit was sent."""
         if error in _UNCERTAIN:
             return
         attempt.ended, attempt.error = self.now(), error
-        if attempt.is_acknowledged and generation < latest:
-            self.violate(f"a commit of generation {generation} for {place} was accepted after {latest} had begun")
+        if attempt.is_acknowledged and is_outdated:
+            self.violate(f"a commit for {place} was accepted after the partition had another owner: {attempt}")
 
     def check(self, place: Place, offset: int, asked: int) -> None:
         """What was read by somebody who asked at that moment."""

@@ -15,7 +15,8 @@ from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.groups import classic, offsets
+from moldau.groups import classic, consumer_offsets, offsets, reconciliation
+from moldau.groups.consumer_group import ConsumerGroup
 from moldau.groups.pending import PendingOffsets
 from moldau.groups.shard import GroupShard
 from moldau.replication.partition import Partition
@@ -66,6 +67,19 @@ def give_everybody_the_same(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(classic, "_assigned", lambda group, member_id: assigned(group, group.leader or member_id))
 
 
+def give_what_another_has(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ConsumerGroup, "owner_of", lambda self, topic_id, partition: None)
+
+
+def take_silence_for_yes(patch: pytest.MonkeyPatch) -> None:
+    """A member that does not say what it holds is believed to have given up what it should."""
+    patch.setattr(reconciliation, "_has_any", lambda owned, revoking: False)
+
+
+def let_anybody_commit(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(consumer_offsets, "_check_member", lambda group, committing: ErrorCode.NONE)
+
+
 def forget_markers_when_loading(patch: pytest.MonkeyPatch) -> None:
     decode = GroupShard.decode
 
@@ -99,11 +113,14 @@ MISTAKES: Mapping[Plant, str] = MappingProxyType(
     {
         skip_a_marker: "got no marker",
         admit_anybody: "but the coordinator knows",
-        reply_before_the_append: "two owners|has offset|went back",
+        reply_before_the_append: "two owners|has offset|went back|is given to two",
         show_what_is_undecided: "is read to",
         show_what_was_aborted: "was read before it was committed",
-        accept_old_generations: "was accepted after",
+        accept_old_generations: "was accepted after the partition had another owner",
         give_everybody_the_same: "two owners",
+        give_what_another_has: "two owners",
+        take_silence_for_yes: "two owners",
+        let_anybody_commit: "had another owner",
         forget_markers_when_loading: "not everything was copied|the coordinator has",
         count_aborted_offsets: "not everything was copied|not its input once|the coordinator has",
         keep_the_epoch: "is given to two",

@@ -20,7 +20,7 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
-from moldau.groups.limits import GroupLimits
+from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.replication.partition import Leadership, Partition
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
@@ -39,6 +39,7 @@ class Around(Protocol):
 
     disk: Disk
     group_limits: GroupLimits
+    consumer_config: ConsumerGroupConfig
     transaction_limits: TransactionLimits
 
     def now_ms(self) -> int: ...
@@ -102,6 +103,7 @@ class Node:
                 leadership=leadership,
             )
         self.services = self._make_services()
+        self.services.groups.follow_topics(self.services.controller.image)
         self.services.groups.resume()
         self.services.transactions.resume()
 
@@ -117,6 +119,7 @@ class Node:
             partition_count=lambda: counts[GROUP_METADATA_TOPIC],
             limits=around.group_limits,
             clock=clock,
+            config_of=lambda _: around.consumer_config,
         )
         markers = Markers(partitions, groups, clock)
 

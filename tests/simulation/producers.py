@@ -25,7 +25,6 @@ from moldau.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from tests.simulation.members import Member
 from tests.simulation.network import Lost
 from tests.simulation.node import handled
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from moldau.broker.context import Services
-    from tests.simulation.world import World
+    from tests.simulation.world import AnyMember, World
 
 BACKOFF_S = 0.05
 
@@ -152,7 +151,7 @@ class Producer:
         )
 
     async def send_offsets(
-        self, group_id: str, topic: str, offsets: Mapping[int, int], *, member: Member | None
+        self, group_id: str, topic: str, offsets: Mapping[int, int], *, member: AnyMember | None
     ) -> None:
         """Without a member the transactional id alone fences."""
         if not self.is_second and group_id not in self._added:

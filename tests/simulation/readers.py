@@ -18,7 +18,7 @@ from moldau.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from tests.simulation.copiers import fetch_offsets
-from tests.simulation.members import Member, Replaced
+from tests.simulation.members import Replaced
 from tests.simulation.network import Lost
 from tests.simulation.node import handled
 
@@ -120,11 +120,11 @@ def visible(view: memoryview, data: PartitionData) -> Visible:
 class Committer:
     """A member that commits a number of its own for each of its partitions, again and again."""
 
-    def __init__(self, world: World, group_id: str, topic: str, partition_count: int) -> None:
+    def __init__(self, world: World, group_id: str, topic: str) -> None:
         self._world = world
         self._group_id = group_id
         self._topic = topic
-        self._member = Member(world, group_id, topic=topic, partition_count=partition_count)
+        self._member = world.new_member(group_id, topic, None)
 
     async def run(self) -> None:
         world, member = self._world, self._member
@@ -157,13 +157,15 @@ class Committer:
         world, member = self._world, self._member
         if not member.partitions:
             return
-        latest = world.owners.latest.get(self._group_id, -1)
+        is_outdated = member.generation < world.owners.latest.get(self._group_id, -1) or any(
+            world.claims.holders.get((self._group_id, index), member.member_id) != member.member_id
+            for index in member.partitions
+        )
         places = [(self._group_id, self._topic, index) for index in member.partitions]
         attempts = {place: world.commits.begin(place) for place in places}
-        generation = member.generation
         request = OffsetCommitRequest(
             group_id=self._group_id,
-            generation_id_or_member_epoch=generation,
+            generation_id_or_member_epoch=member.generation,
             member_id=member.member_id,
             topics=[
                 OffsetCommitRequestTopic(
@@ -180,6 +182,6 @@ class Committer:
             return
         errors = [ErrorCode(each.error_code) for each in reply.topics[0].partitions]
         for (place, attempt), error in zip(attempts.items(), errors, strict=True):
-            world.commits.end(place, attempt, error, generation=generation, latest=latest)
+            world.commits.end(place, attempt, error, is_outdated=is_outdated)
         if errors[0] is not ErrorCode.NONE:
             await member.refused(errors[0])

@@ -8,13 +8,13 @@ from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import crc32
 
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from moldau.groups.limits import GroupLimits
+from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.records import TransactionChanged, encode_fact
 from moldau.transactions.transaction import SECOND_PROTOCOL, Transaction
@@ -22,15 +22,18 @@ from moldau.wire.batch import Record, build_batch
 from tests.simulation.copiers import Attempted, Copier, Pipeline, vanish
 from tests.simulation.disk import Crash, Disk, Fate, OnAppended
 from tests.simulation.history import History
-from tests.simulation.ledger import Commits, Owners
+from tests.simulation.ledger import Claims, Commits, Owners
 from tests.simulation.loop import VirtualLoop
+from tests.simulation.members import Member
 from tests.simulation.network import HUNG_UP, Network
 from tests.simulation.node import Node
 from tests.simulation.producers import Producer
 from tests.simulation.readers import CommittedReader, Committer
+from tests.simulation.subscribers import Subscriber
 
 CHAOS_S = 40.0
-COPY_S_MAX = 400.0  # of the calm that follows
+SETTLE_S = 30.0
+COPY_S_MAX = 150.0  # of the calm that follows
 EPOCH_MS = 1_700_000_000_000
 SHARED = Pipeline("copiers", "orders", "copies", 3, 2, 6, has_members=True)
 ALONE = Pipeline("loners", "bills", "letters", 2, 2, 6, has_members=False)
@@ -42,7 +45,11 @@ COUNTS = {
     GROUP_METADATA_TOPIC: 2,
     TRANSACTION_STATE_TOPIC: 2,
 }
+SUBSCRIBERS = "subscribers"
 NEARLY_USED_UP = (32_760, 32_764, 32_765)
+
+
+AnyMember: TypeAlias = Member | Subscriber
 
 
 class Violation(AssertionError):
@@ -59,13 +66,15 @@ class World:
         self.crashes = 0
         self.steps = 0
         self.node: Node | None = None
-        self.history = History(self.violate)
+        self.claims = Claims(self.violate)
+        self.history = History(self.violate, self.claims)
         self.owners = Owners(self.violate)
         self.commits = Commits(self.violate, self.owners)
         self.attempted: list[Attempted] = []
         self.producers: dict[tuple[int, int], Producer] = {}
         """Whom an epoch of a producer id was given to."""
         self.digest = 0
+        self.has_new_copiers = self.random.random() < 0.5
         self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
         self.crash_every_writes = self.random.choice([20, 60, 200, 1_000])
         plain = replace(TopicConfig.defaults(), segment_bytes=self.random.choice([1_500, 1 << 20]))
@@ -73,6 +82,7 @@ class World:
         internal = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
         self.disk = Disk(folder, {name: compacted if name in internal else plain for name in COUNTS}, COUNTS)
         self.group_limits = GroupLimits(initial_rebalance_delay_ms=500)
+        self.consumer_config = ConsumerGroupConfig(session_timeout_ms=6_000, heartbeat_interval_ms=1_000)
         version = SECOND_PROTOCOL if self.random.random() < 0.8 else self.random.choice([0, 1])
         self.transaction_limits = TransactionLimits(transaction_version=version)
         self.network = Network(self, loss=self.random.choice([0.0, 0.02, 0.1]))
@@ -195,6 +205,8 @@ class World:
             if self.loop.time() > deadline_s:
                 self.violate(f"not everything was copied: {self.history.offsets}")
                 return
+        await asyncio.sleep(max(0.0, CHAOS_S + SETTLE_S - self.loop.time()))
+        self._check_shared_out()
         self.is_over = True
         await asyncio.sleep(35)  # longer than any session or transaction lasts
         while await self.reader.poll():
@@ -216,7 +228,9 @@ class World:
         for place in range(ALONE.source_count):
             self._spawn(self._keep_running(ALONE, place, second and self.random.random() < 0.6))
         for _ in range(self.random.randint(1, 3)):
-            self._spawn(Committer(self, "committers", SHARED.source, SHARED.source_count).run())
+            self._spawn(self._keep_committing("committers"))
+        for _ in range(self.random.randint(1, 3)):
+            self._spawn(self._keep_committing(SUBSCRIBERS))
         for number in range(self.random.randint(0, 2)):
             self._spawn(vanish(self, f"gone-{number}", SHARED, is_second=second and self.random.random() < 0.5))
         self._spawn(self.reader.run())
@@ -257,6 +271,23 @@ class World:
         self._tasks.append(task)
         return task
 
+    async def _keep_committing(self, group_id: str) -> None:
+        """A member that commits; when it is killed, another one comes."""
+        while not self.is_over:
+            running = self._spawn(Committer(self, group_id, SHARED.source).run())
+            await asyncio.wait([running], timeout=self.random.choice([5, 20, 60]))
+            if self.is_calm:
+                return
+            running.cancel()
+            await asyncio.sleep(self.random.choice([0, 1, 8]))
+
+    def new_member(self, group_id: str, topic: str, instance_id: str | None) -> AnyMember:
+        if group_id != SUBSCRIBERS and not (group_id == SHARED.group_id and self.has_new_copiers):
+            return Member(self, group_id, topic=topic, partition_count=COUNTS[topic], instance_id=instance_id)
+        pattern = f"{topic[:3]}.*" if self.random.random() < 0.3 else None
+        assignor = self.random.choice([None, "uniform", "range"])
+        return Subscriber(self, group_id, topic=topic, instance_id=instance_id, pattern=pattern, assignor=assignor)
+
     async def _keep_running(self, pipeline: Pipeline, place: int, is_second: bool) -> None:
         """Start a copier; kill it, or start another while it still runs, now and then."""
         transactional_id = f"{pipeline.group_id}-{place}"
@@ -276,6 +307,12 @@ class World:
                 running.cancel()
             copier.is_replaced = True
             await asyncio.sleep(self.random.choice([0, 0.5, 4]))
+
+    def _check_shared_out(self) -> None:
+        """In the calm everybody has come to what is theirs."""
+        for index in range(SHARED.source_count):
+            if (SUBSCRIBERS, index) not in self.claims.holders:
+                self.violate(f"nobody has {index}, only these are held: {self.claims.holders}")
 
     def _check_end(self) -> None:
         for partition, known in self.history.partitions.items():
@@ -320,7 +357,7 @@ class World:
         if kept != written:
             self.violate(f"the coordinator has {kept}, the log {written}")
         for place, offset in kept.items():
-            if place[0] == "committers":
+            if place[0] in ("committers", SUBSCRIBERS):
                 self.commits.check(place, offset, self.commits.now())
         if any(shard.pending for shard in shards):
             self.violate("offsets are pending without a transaction")
