@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from moldau.core.ids import ZERO_UUID
 from moldau.wire.schema import IGNORABLE, NEVER, Bytes, Int8, Int32, Int64, Uuid, tagged
@@ -50,6 +50,8 @@ class ClassicProtocol(Struct, gc=False):
 
 
 class ClassicMemberMetadata(Struct, gc=False):
+    """What is left out of a record is this, empty, and not null: Kafka's schema says null, its code does otherwise."""
+
     session_timeout_ms: Int32 = 0
     supported_protocols: list[ClassicProtocol] = []
 
@@ -67,7 +69,9 @@ class MemberMetadataValue(Struct, gc=False):
     subscribed_topic_regex: str | None = None
     rebalance_timeout_ms: Int32 = -1
     server_assignor: str | None = None
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, tagged(0, since=0)] = None
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, tagged(0, since=0)] = field(
+        default_factory=ClassicMemberMetadata
+    )
 
 
 class TargetMetadataKey(Struct, gc=False):
