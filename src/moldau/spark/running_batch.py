@@ -1,0 +1,27 @@
+"""Which query, and which of its batches, a task works for: Spark tells every task, in properties of its job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+QUERY_PROPERTY = "sql.streaming.queryId"
+BATCH_PROPERTY = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBatch:
+    """The query's id is the one in its checkpoint: it lives through restarts, and a new checkpoint is a new query."""
+
+    query_id: str
+    batch: int
+
+
+def running_batch() -> RunningBatch | None:
+    """The streaming batch of this task; None outside of one."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return None
+    query_id, batch = context.getLocalProperty(QUERY_PROPERTY), context.getLocalProperty(BATCH_PROPERTY)
+    return RunningBatch(query_id, int(batch)) if query_id and batch else None

@@ -1,0 +1,264 @@
+"""PostgreSQL and SQLite through ADBC: how each is reached, which types it has, and where rows wait for a commit."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+from pyarrow import fs, types
+
+from moldau.spark.option_values import OptionError
+from moldau.spark.tables.sql_statements import ROW_COLUMN, TableName, quoted, text_literal
+from moldau.spark.tables.staging import FileStage, Place, Staged, files_of
+
+if TYPE_CHECKING:
+    from adbc_driver_manager.dbapi import Connection, Cursor
+
+BUSY_TIMEOUT_MS = 60_000
+STAGING_PREFIX = "moldau_staging_"
+
+
+class Database(Protocol):
+    """What differs from one database to another."""
+
+    def connect(self) -> Connection: ...
+
+    def column_type(self, kind: pa.DataType) -> str | None:
+        """The type that a column is made with; None if there is none for such values."""
+        ...
+
+    def columns_of(self, cursor: Cursor, table: TableName) -> list[str]: ...
+
+    def check(self, cursor: Cursor, probe: str) -> None:
+        """Fails as the statement would, and has no effect."""
+        ...
+
+    def before_creation(self, cursor: Cursor) -> None:
+        """Two queries that start at once don't make the same table side by side."""
+        ...
+
+    def stage(
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, place: Place
+    ) -> Staged: ...
+
+    def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
+        """Staged rows as something to select from, within the transaction that commits them."""
+        ...
+
+    def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None: ...
+
+    def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
+        """Removes what killed tasks left of a batch that is committed."""
+        ...
+
+
+Kinds = tuple[tuple[Callable[[pa.DataType], bool], str], ...]
+
+SHARED_KINDS: Kinds = (
+    (types.is_int64, "bigint"),
+    (types.is_int32, "integer"),
+    (types.is_integer, "smallint"),
+    (types.is_string, "text"),
+    (types.is_boolean, "boolean"),
+    (types.is_date, "date"),
+)
+POSTGRESQL_KINDS: Kinds = (
+    *SHARED_KINDS,
+    (types.is_float32, "real"),
+    (types.is_float64, "double precision"),
+    (types.is_binary, "bytea"),
+)
+SQLITE_KINDS: Kinds = (
+    *SHARED_KINDS,
+    (types.is_floating, "double"),
+    (types.is_binary, "blob"),
+    (types.is_timestamp, "text"),
+)
+
+
+def _first(kinds: Kinds, kind: pa.DataType) -> str | None:
+    if types.is_decimal(kind):
+        return f"numeric({kind.precision}, {kind.scale})"
+    return next((name for is_kind, name in kinds if is_kind(kind)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sqlite:
+    """A file, with one writer at a time: rows wait in files beside it, so that tasks don't wait for each other."""
+
+    path: str
+
+    def connect(self) -> Connection:
+        import adbc_driver_sqlite.dbapi as driver
+
+        connection = driver.connect(self.path)
+        with connection.cursor() as cursor:
+            cursor.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
+            cursor.fetchall()
+        return connection
+
+    def column_type(self, kind: pa.DataType) -> str | None:
+        return _first(SQLITE_KINDS, kind)
+
+    def columns_of(self, cursor: Cursor, table: TableName) -> list[str]:
+        schema = "" if table.schema is None else f", {text_literal(table.schema)}"
+        cursor.execute(f"select name from pragma_table_info({text_literal(table.name)}{schema})")
+        return [row[0] for row in cursor.fetchall()]
+
+    def check(self, cursor: Cursor, probe: str) -> None:
+        """Explained, not run: a write would wait for other writers."""
+        cursor.execute(f"explain {probe}")
+        cursor.fetchall()
+
+    def before_creation(self, cursor: Cursor) -> None:
+        """SQLite has one writer at a time, and `if not exists` is enough."""
+
+    def stage(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, place: Place) -> Staged:
+        del table
+        return Staged(place, self._stage().write(batches, schema, place=place))
+
+    def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
+        del table
+        rows = self._stage().read(files_of(staged), schema)
+        name = f"{STAGING_PREFIX}{uuid.uuid4().hex[:12]}"
+        cursor.adbc_ingest(name, _without_decimals(rows), mode="create", temporary=True)
+        return [quoted(name)]
+
+    def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None:
+        del connection, table
+        self._stage().delete(file.path for file in files_of(staged))
+
+    def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
+        del connection, table
+        stage = self._stage()
+        stage.delete(stage.leftovers(place, kept=()))
+        with contextlib.suppress(OSError):
+            stage.filesystem.delete_dir(f"{stage.root}/{place.folder}")
+
+    def _stage(self) -> FileStage:
+        return FileStage(fs.LocalFileSystem(), root=f"{self.path}-staging")
+
+
+def _without_decimals(rows: pa.Table) -> pa.Table:
+    """As text, which SQLite makes numbers of where none is lost; its driver takes no decimals."""
+    for index, column in enumerate(rows.schema):
+        if types.is_decimal(column.type):
+            rows = rows.set_column(index, column.name, rows[column.name].cast(pa.string()))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Postgresql:
+    """Rows wait in tables of their own, filled side by side by COPY; a commit moves them within the server."""
+
+    url: str = field(repr=False)
+
+    def connect(self) -> Connection:
+        import adbc_driver_postgresql.dbapi as driver
+
+        connection: Connection = driver.connect(self.url)
+        return connection
+
+    def column_type(self, kind: pa.DataType) -> str | None:
+        if types.is_timestamp(kind):
+            return "timestamp" if kind.tz is None else "timestamptz"
+        return _first(POSTGRESQL_KINDS, kind)
+
+    def columns_of(self, cursor: Cursor, table: TableName) -> list[str]:
+        cursor.execute(
+            "select attname from pg_attribute where attnum > 0 and not attisdropped"
+            f" and attrelid = to_regclass({text_literal(str(table))}) order by attnum"
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+    def check(self, cursor: Cursor, probe: str) -> None:
+        """Run, on no rows: only the planner looks for the unique key."""
+        cursor.execute(probe)
+
+    def before_creation(self, cursor: Cursor) -> None:
+        """Here `if not exists` fails when two look at once."""
+        cursor.execute("select pg_advisory_xact_lock(hashtext('moldau'))")
+        cursor.fetchall()
+
+    def stage(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, place: Place) -> Staged:
+        rows = iter(batches)
+        first = next(rows, None)
+        if first is None:
+            return Staged(place)
+        name = f"{_staging_prefix(place)}{'x' if place.batch is None else place.batch}_{uuid.uuid4().hex[:12]}"
+        columns = ", ".join(f"{quoted(column.name)} {self.column_type(column.type)}" for column in schema)
+        reader = pa.RecordBatchReader.from_batches(schema, _chain(first, rows))
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"create unlogged table {table.beside(name)} ({columns})")
+            cursor.adbc_ingest(name, reader, mode="append", db_schema_name=table.schema)
+            connection.commit()
+        return Staged(place, name=name)
+
+    def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
+        del cursor, schema
+        return [table.beside(message.name) for message in staged if message.name is not None]
+
+    def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None:
+        _drop(connection, [message.name for message in staged if message.name is not None], table)
+
+    def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
+        if place.batch is None:
+            return
+        schema = "current_schema()" if table.schema is None else text_literal(table.schema)
+        prefix = _staging_prefix(place)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"select tablename from pg_tables where schemaname = {schema}"
+                f" and starts_with(tablename, {text_literal(prefix)})"
+            )
+            found = [row[0] for row in cursor.fetchall()]
+        batches = {name: name.removeprefix(prefix).partition("_")[0] for name in found}
+        done = [name for name, batch in batches.items() if batch.isdigit() and int(batch) <= place.batch]
+        _drop(connection, done, table)
+
+
+def _drop(connection: Connection, names: Sequence[str], table: TableName) -> None:
+    if not names:
+        return
+    with connection.cursor() as cursor:
+        # A task that still writes holds its table: it will be dropped with the next batch.
+        cursor.execute("set lock_timeout = '2s'")
+        for name in names:
+            cursor.execute(f"drop table if exists {table.beside(name)}")
+    connection.commit()
+
+
+def _staging_prefix(place: Place) -> str:
+    return f"{STAGING_PREFIX}{place.label}_"
+
+
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def database_of(url: str) -> Database:
+    if url.startswith(("postgresql://", "postgres://")):
+        return Postgresql(url)
+    if url.startswith("sqlite:"):
+        path = url.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
+        if not path or path == "/":
+            raise OptionError(f"option url={url!r}: it names no file, as sqlite:///data/shop.db does")
+        return Sqlite(str(Path(path).absolute()))
+    scheme = url.partition(":")[0]
+    raise OptionError(
+        f"option url: {scheme!r} is not known; there are postgresql://USER@HOST/DATABASE and sqlite:///FILE"
+    )
+
+
+def numbered(batches: Iterable[pa.RecordBatch], first_number: int) -> Iterator[pa.RecordBatch]:
+    """Rows with their place in the batch as a last column."""
+    for batch in batches:
+        numbers = pa.array(range(first_number, first_number + batch.num_rows), pa.int64())
+        first_number += batch.num_rows
+        yield batch.append_column(ROW_COLUMN, numbers)

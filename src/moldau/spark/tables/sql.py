@@ -1,0 +1,187 @@
+"""`format("moldau_sql")`: PostgreSQL and SQLite through ADBC, each batch once by a row in the same transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter
+
+from moldau.spark.option_values import OptionError
+from moldau.spark.tables.changes import check_keys
+from moldau.spark.tables.databases import Database, database_of, numbered
+from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
+from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
+from moldau.spark.tables.sql_statements import PROGRESS_TABLE, ROW_COLUMN, Statements, TableName, quoted
+from moldau.spark.tables.staging import Place, Staged
+from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
+
+if TYPE_CHECKING:
+    from adbc_driver_manager.dbapi import Connection, Cursor
+    from pyspark.sql.types import StructType
+
+OWN_OPTIONS = ("url", "dbtable")
+# A task's rows are numbered from here times its partition: later partitions come later.
+PARTITION_ROWS_MAX = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTarget:
+    """A table of a database. The commit's transaction holds the rows, the progress and nothing else."""
+
+    database: Database
+    table: TableName
+    frame: pa.Schema
+    options: WriteOptions
+
+    def stage(self, batches: Iterable[pa.RecordBatch], place: Place) -> Staged:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition = context.partitionId() if context is not None else 0
+        rows = numbered(self._checked(batches), partition * PARTITION_ROWS_MAX)
+        return self.database.stage(rows, self._staged_schema(), table=self.table, place=place)
+
+    def apply(self, staged: Sequence[Staged], step: Step) -> None:
+        filled = [message for message in staged if message.file is not None or message.name is not None]
+        if not filled and not step.overwrite:
+            return
+        with self.database.connect() as connection:
+            if self._is_new(connection, step):
+                self._move(connection, filled, step)
+                connection.commit()
+            else:
+                connection.rollback()
+            # The rows are in the table, once: that staged ones can't be removed at the moment is no reason to fail.
+            with contextlib.suppress(Exception):
+                self.database.remove(connection, filled, table=self.table)
+                self.database.clean(connection, step.place, table=self.table)
+
+    def discard(self, staged: Sequence[Staged]) -> None:
+        with self.database.connect() as connection:
+            self.database.remove(connection, staged, table=self.table)
+
+    def _checked(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        for batch in batches:
+            check_keys(batch, self.options.keys)
+            yield conform(batch, self.frame)
+
+    def _staged_schema(self) -> pa.Schema:
+        return self.frame.append(pa.field(ROW_COLUMN, pa.int64()))
+
+    def statements(self) -> Statements:
+        return Statements(self.table, tuple(table_part(self.frame, self.options).names), self.options)
+
+    def _is_new(self, connection: Connection, step: Step) -> bool:
+        if step.batch is None:
+            return True
+        with connection.cursor() as cursor:
+            cursor.execute(self.statements().take_batch(step.query_id, step.batch))
+            return bool(cursor.fetchall())
+
+    def _move(self, connection: Connection, staged: Sequence[Staged], step: Step) -> None:
+        with connection.cursor() as cursor:
+            self._run_moves(cursor, staged, step)
+
+    def _run_moves(self, cursor: Cursor, staged: Sequence[Staged], step: Step) -> None:
+        statements = self.statements()
+        if step.overwrite:
+            cursor.execute(statements.empty())
+        relations = self.database.relations(cursor, staged, self._staged_schema(), table=self.table)
+        if not relations:
+            return
+        moves = statements.upsert(relations) if self.options.mode is Mode.UPSERT else statements.append(relations)
+        for statement in moves:
+            cursor.execute(statement)
+
+
+def sql_target(options: dict[str, str], schema: StructType) -> SqlTarget:
+    """The table, made if it is missing; what doesn't fit is refused here, before a task runs."""
+    refuse_unknown(options, OWN_OPTIONS)
+    writing = write_options(options)
+    database = database_of(required(options, "url", example="postgresql://user@host/shop or sqlite:///data/shop.db"))
+    table = TableName.parse(required(options, "dbtable", example="orders"))
+    frame = arrow_schema(schema)
+    check_columns(frame, writing)
+    _check_types(frame, database)
+    target = SqlTarget(database, table, frame, writing)
+    _create_and_check(target)
+    return target
+
+
+def _check_types(frame: pa.Schema, database: Database) -> None:
+    nested = [column for column in frame if database.column_type(column.type) is None]
+    if nested:
+        problems = "; ".join(f"column {column.name!r} is {column.type}" for column in nested)
+        raise SchemaMismatch(f"a database table takes plain columns: {problems}; to_json makes text of such values")
+
+
+def _create_and_check(target: SqlTarget) -> None:
+    """Looks first and writes only what is missing: this runs for every batch."""
+    stored = table_part(target.frame, target.options)
+    statements = target.statements()
+    with target.database.connect() as connection:
+        # A cursor for each step: SQLite takes no commit while a statement of another is open.
+        with connection.cursor() as cursor:
+            columns = target.database.columns_of(cursor, target.table)
+            progress = target.database.columns_of(cursor, TableName(target.table.schema, PROGRESS_TABLE))
+        if columns:
+            with connection.cursor() as cursor:
+                _check_columns(target, cursor, columns)
+        if not columns or not progress:
+            with connection.cursor() as cursor:
+                target.database.before_creation(cursor)
+                cursor.execute(_create_table(target, stored))
+                cursor.execute(statements.create_progress())
+            connection.commit()
+
+
+def _check_columns(target: SqlTarget, cursor: Cursor, columns: Collection[str]) -> None:
+    from adbc_driver_manager import Error
+
+    stored, statements = table_part(target.frame, target.options), target.statements()
+    missing = [repr(name) for name in stored.names if name not in columns]
+    if missing:
+        raise SchemaMismatch(
+            f"the frame doesn't fit table {target.table}: the table has no column {', '.join(missing)}"
+        )
+    probe = statements.probe([target.database.column_type(column.type) or "" for column in stored])
+    try:
+        target.database.check(cursor, probe)
+    except Error as problem:
+        raise SchemaMismatch(f"the frame doesn't fit table {target.table}: {problem}") from None
+    if target.options.mode is not Mode.UPSERT:
+        return
+    try:
+        target.database.check(cursor, f"{probe} {statements.on_conflict()}")
+    except Error as problem:
+        raise OptionError(
+            f"option keys={','.join(target.options.keys)}: an upsert into {target.table} needs a primary key or"
+            f" unique index over exactly these columns ({problem})"
+        ) from None
+
+
+def _create_table(target: SqlTarget, stored: pa.Schema) -> str:
+    columns = [f"{quoted(column.name)} {target.database.column_type(column.type)}" for column in stored]
+    if target.options.keys:
+        columns.append(f"primary key ({', '.join(quoted(key) for key in target.options.keys)})")
+    return f"create table if not exists {target.table} ({', '.join(columns)})"
+
+
+class SqlSource(DataSource):
+    """What Spark finds by the name moldau_sql."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "moldau_sql"
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        target = sql_target(dict(self.options), schema)
+        return BatchWriter(target, target.options, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        target = sql_target(dict(self.options), schema)
+        return StreamWriter(target, target.options, overwrite=overwrite)

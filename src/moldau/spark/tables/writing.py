@@ -1,0 +1,99 @@
+"""The part that all table sinks share: tasks stage, the driver commits once, a failed batch leaves nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from moldau.spark.running_batch import running_batch
+from moldau.spark.tables.options import Delivery, WriteOptions
+from moldau.spark.tables.staging import Place, Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One visible change of the table, made once if its place has a number."""
+
+    place: Place
+    overwrite: bool
+
+    @property
+    def query_id(self) -> str:
+        return self.place.query_id
+
+    @property
+    def batch(self) -> int | None:
+        return self.place.batch
+
+
+class Target(Protocol):
+    """A table that rows are staged for. It travels to the executors: no connection is open in it."""
+
+    def stage(self, batches: Iterable[pa.RecordBatch], place: Place) -> Staged:
+        """In a task: the rows are kept where only a commit finds them."""
+        ...
+
+    def apply(self, staged: Sequence[Staged], step: Step) -> None:
+        """On the driver: the rows become part of the table in one step, unless that step was made before."""
+        ...
+
+    def discard(self, staged: Sequence[Staged]) -> None:
+        """On the driver: staged rows that are not part of the table go."""
+        ...
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """A streaming query into a table."""
+
+    def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
+        self._target = target
+        self._options = options
+        self._overwrite = overwrite
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        running = running_batch()
+        assert running is not None, "Spark names query and batch in every task of a streaming query"
+        numbered = self._options.delivery is Delivery.EXACTLY_ONCE
+        place = Place(self._options.query_id or running.query_id, running.batch if numbered else None)
+        return self._target.stage(iterator, place)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        staged = staged_of(messages)
+        if not staged:
+            return
+        place = staged[0].place
+        assert place.batch in (None, batchId), "tasks and driver know the batch by the same number"
+        self._target.apply(staged, Step(place, overwrite=self._overwrite))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        del batchId
+        self._target.discard(staged_of(messages))
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """A batch job into a table; inside foreachBatch, with queryId and batchId, it is as exact as a streaming query."""
+
+    def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
+        self._target = target
+        numbered = options.delivery is Delivery.EXACTLY_ONCE
+        self._place = Place(options.query_id or uuid.uuid4().hex, options.batch if numbered else None)
+        self._overwrite = overwrite
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self._target.stage(iterator, self._place)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._target.apply(staged_of(messages), Step(self._place, overwrite=self._overwrite))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._target.discard(staged_of(messages))
+
+
+def staged_of(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
+    """Tasks that failed have no message."""
+    return [cast(Staged, message) for message in messages if message is not None]

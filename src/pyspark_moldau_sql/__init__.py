@@ -1,0 +1,5 @@
+"""Where Spark looks for `format("moldau_sql")`, PostgreSQL and SQLite: it takes `DefaultSource` of each `pyspark_*` package."""
+
+from moldau.spark.tables.sql import SqlSource as DefaultSource
+
+__all__ = ["DefaultSource"]
