@@ -81,13 +81,13 @@ def test_only_the_bad_rows_fail_in_a_long_run() -> None:
         ("a ARRAY<STRUCT<x: INT>>", b'{"a":[{},{"x":[]}]}', "value: field a[1].x: expected int, got an array"),
         ("m MAP<STRING,INT>", b'{"m":{"k":"v"}}', "value: field m['k']: expected int, got 'v'"),
         ("s STRUCT<x: INT>", b'{"s":5}', "value: field s: expected an object, got 5"),
-        ("p DECIMAL(5,2)", b'{"p":1.234}', "value: field p: expected decimal(5,2), got 1.234 (too many digits behind the point)"),
+        ("p DECIMAL(5,2)", b'{"p":1.234}', "value: field p: expected decimal(5,2), got 1.234 (too many digits behind the point)"),  # noqa: E501
         ("p DECIMAL(5,2)", b'{"p":99999}', "value: field p: expected decimal(5,2), got 99999 (out of range)"),
         ("t TIMESTAMP", b'{"t":1700000000}', "value: field t: expected timestamp as ISO 8601 text, got 1700000000"),
-        ("t TIMESTAMP_NTZ", b'{"t":"2024-01-01T00:00:00Z"}', "value: field t: expected timestamp_ntz, got '2024-01-01T00:00:00Z' (it has a time zone)"),
+        ("t TIMESTAMP_NTZ", b'{"t":"2024-01-01T00:00:00Z"}', "value: field t: expected timestamp_ntz, got '2024-01-01T00:00:00Z' (it has a time zone)"),  # noqa: E501
         ("t DATE", b'{"t":"2024-02-30"}', "value: field t: expected a day of the calendar, got '2024-02-30'"),
         ("b BINARY", b'{"b":"*"}', "value: field b: expected binary as base64 text, got '*'"),
-        ("s STRING", b'{"s":"\\ud800"}', "value: field s: expected string, got half of a surrogate pair, which is no character"),
+        ("s STRING", b'{"s":"\\ud800"}', "value: field s: expected string, got half of a surrogate pair, which is no character"),  # noqa: E501
         ("i INT", b"", "value: not JSON: it is empty"),
         ("i INT", b'{"i":1}{"i":2}', "value: not JSON: Extra data at character 8"),
         ("i INT", b'{"i":1},"x":2', "value: not JSON: Extra data at character 8"),
@@ -153,11 +153,40 @@ def test_a_map_needs_names_that_are_strings() -> None:
 
 
 SCALARS = st.sampled_from(
-    ["1", "-0", "1.5", "1e2", "1E-3", "123456789012345678901", "0.1234567890123456789", "true", "null", '""', '"x"', "NaN",
-     "Inf", "-Infinity", '"NaN"', '"2024-01-01"', '"2024-01-01T10:00:00Z"', '"2024-01-01 10:00:00.1234567"', "[1,2]", "[null]",
-     "[]", "{}", '{"x":1}', '{"x":null}', '{"x":1,"y":"é"}', '"0000-01-01"', '"2024-01-01T10"', "1e39", "1e400", "99999999999",
-     '"1.25"', '"1.255"', '"\\u00e9"', '"\\ud800"', "01", "+1", ".5", "tru", '"2024-13-01"', '"2024-01-01T10:00:00+0230"']
-)  # fmt: skip
+    [
+        *(
+            "1",
+            "-0",
+            "1.5",
+            "1e2",
+            "1E-3",
+            "123456789012345678901",
+            "0.1234567890123456789",
+            "1e39",
+            "1e400",
+            "99999999999",
+        ),
+        *(
+            "01",
+            "+1",
+            ".5",
+            "tru",
+            "true",
+            "null",
+            "NaN",
+            "Inf",
+            "-Infinity",
+            '"NaN"',
+            '""',
+            '"x"',
+            '"1.25"',
+            '"1.255"',
+        ),
+        *('"2024-01-01"', '"2024-13-01"', '"0000-01-01"', '"2024-01-01T10"', '"2024-01-01 10:00:00.1234567"'),
+        *('"2024-01-01T10:00:00Z"', '"2024-01-01T10:00:00+0230"', '"\\u00e9"', '"\\ud800"'),
+        *("[1,2]", "[null]", "[]", "{}", '{"x":1}', '{"x":null}', '{"x":1,"y":"é"}'),
+    ]
+)
 NAMES = st.sampled_from(["i", "l", "f", "d", "b", "s", "day", "at", "local", "price", "many", "one", "other"])
 OBJECTS = st.lists(st.tuples(NAMES, SCALARS), max_size=3).map(
     lambda members: "{" + ",".join(f'"{name}":{value}' for name, value in members) + "}"

@@ -48,6 +48,8 @@ class _Walk:
         left = len(self.data) - self.at
         if count < 0:
             raise Misfit(f"expected {what}, got the length {count}")
+        if count and not left:
+            raise Misfit(f"expected {what}, and the bytes end here")
         if count > left:
             raise Misfit(f"expected {what} of {count} bytes, and {left} are left")
         self.at += count

@@ -180,5 +180,6 @@ class _Parser:
             nullable = False
         if self.peek().lower() == "comment":
             self.take()
-            self.take()
+            while self.peek()[:1] in ("'", '"'):  # texts side by side are one text
+                self.take()
         return pa.field(name, field_type, nullable=nullable)
