@@ -1,0 +1,47 @@
+"""Apache Kafka's command-line tools in one JVM, and what they print as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.clients.drivers import LineProcess
+
+GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
+VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
+CLIENT_COMPATIBILITY = "org.apache.kafka.tools.ClientCompatibilityTest"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a tool left behind; some tell of failures on standard output and end with 0."""
+
+    exit_code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.out.splitlines() if line.strip()]
+
+    @property
+    def table(self) -> list[list[str]]:
+        """The cells of each line, the heads too; a cell of these tools has no spaces in it."""
+        return [line.split() for line in self.lines]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    host: LineProcess
+    bootstrap: str
+
+    def run(self, tool: str, *args: str) -> Printed:
+        done = self.host.ask({"class": tool, "args": ["--bootstrap-server", self.bootstrap, *args], "stdin": ""})
+        return Printed(int(done["exit"]), str(done["out"]), str(done["err"]))
+
+    def groups(self, *args: str) -> Printed:
+        return self.run(GROUPS, *args)
+
+    def transactions(self, *args: str) -> Printed:
+        return self.run(TRANSACTIONS, *args)
