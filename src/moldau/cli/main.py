@@ -22,6 +22,7 @@ TOOLS = {
     "topics": Tool("moldau.cli.topics", "list, create, describe and delete topics"),
     "produce": Tool("moldau.cli.produce", "send the lines of standard input to a topic", reads_input=True),
     "consume": Tool("moldau.cli.consume", "print the records of a topic"),
+    "pipeline": Tool("moldau.cli.pipeline", "run, check and watch data pipelines on Spark"),
 }
 
 EXAMPLES = """\

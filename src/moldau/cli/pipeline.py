@@ -1,0 +1,232 @@
+"""`moldau pipeline`: run, check, draw, watch, stop, reset and replay a pipeline's file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
+from moldau.cli.output import add_output_option, print_rows
+from moldau.cli.pipeline_progress import ProgressLines, status_rows
+from moldau.spark.pipelines.check import Problem, check
+from moldau.spark.pipelines.durations import duration_ms
+from moldau.spark.pipelines.folders import AlreadyRunning, PipelineFolder
+from moldau.spark.pipelines.graph import DRAWINGS
+from moldau.spark.pipelines.loading import load
+from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
+
+if TYPE_CHECKING:
+    from moldau.spark.pipelines.sinks import Job
+
+EXAMPLES = """\
+examples:
+  moldau pipeline check orders.sql                   what is wrong with it, before anything runs
+  moldau pipeline graph orders.sql --as mermaid
+  moldau pipeline run orders.sql                     until Ctrl-C; progress with rates, lag and watermark
+  moldau pipeline run orders.sql --once              what is there now, then end
+  moldau pipeline run orders.sql --master spark://head:7077
+  moldau pipeline status orders.sql
+  moldau pipeline stop orders.sql
+  moldau pipeline reset orders.sql --yes             forget how far it came
+  moldau pipeline replay orders.sql --from -2h       reset, and run from two hours ago
+"""
+STOP_S_MAX = 120.0
+COLUMNS = ("query", "state", "rows", "rows/s", "lag", "watermark", "restarts", "into")
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    action: Callable[[Namespace], int] = options.action
+    try:
+        return action(options)
+    except PipelineError as wrong:
+        raise UsageError(str(wrong)) from None
+    except AlreadyRunning as wrong:
+        raise CommandFailed(f"{wrong}; stop it with: moldau pipeline stop {options.file}") from None
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = ArgumentParser(
+        prog="moldau pipeline",
+        description="Pipelines on Spark: a file says what is read, what is computed and where results go.",
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    def action(name: str, does: Callable[[Namespace], int], summary: str) -> ArgumentParser:
+        made = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        made.add_argument("file", type=Path, metavar="FILE", help="a .sql or .py file")
+        made.set_defaults(action=does)
+        return made
+
+    add_run_options(action("run", run, "run it, and show its progress"))
+    checking = action("check", check_file, "say what is wrong with it, before anything runs")
+    checking.add_argument("--quick", action="store_true", help="without Spark: only what the file itself shows")
+    checking.add_argument("--master", help="Spark to check with")
+    drawing = action("graph", graph, "draw it")
+    drawing.add_argument("--as", dest="drawing", choices=tuple(DRAWINGS), default="text")
+    add_output_option(action("status", status, "how its queries are"))
+    action("stop", stop, "end it where it runs, after the batch at hand is safe")
+    resetting = action("reset", reset, "forget its progress: the next run begins anew")
+    resetting.add_argument("--yes", action="store_true", help="without this, only say what would go")
+    resetting.add_argument("--sink", action="append", help="only this one; may be given again")
+    replaying = action("replay", replay, "forget its progress and run from an earlier time")
+    replaying.add_argument("--from", dest="start", required=True, help="-2h, -30m, earliest, or 2026-01-31T12:00:00")
+    add_run_options(replaying)
+    return parser.parse_args(arguments)
+
+
+def add_run_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--master", help="local[2], spark://…, yarn, k8s://… or a Connect URL, sc://…")
+    parser.add_argument("--once", action="store_true", help="what is there now, whatever the file's schedules say")
+    parser.add_argument("--restarts", type=int, metavar="N", help="give a query up after N restarts (default: never)")
+    parser.add_argument("--quiet", action="store_true", help="no progress, only what goes wrong")
+
+
+def checked(path: Path) -> Plan:
+    """A sound plan; its warnings are said, its errors end the command."""
+    plan = load(path)
+    found = check(plan)
+    errors = [problem for problem in found if problem.is_error]
+    for problem in found if len(errors) > 1 else [one for one in found if not one.is_error]:
+        print(problem, file=sys.stderr)
+    if errors:
+        raise UsageError(str(errors[0]) if len(errors) == 1 else f"{len(errors)} errors")
+    return plan
+
+
+def folder_of(plan: Plan, path: Path) -> PipelineFolder:
+    return PipelineFolder(plan, path.resolve().parent)
+
+
+def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None) -> list[Job]:
+    from moldau.spark.pipelines.frames import frames_of
+    from moldau.spark.pipelines.running import jobs_of
+    from moldau.spark.pipelines.sessions import NoSpark, open_session
+
+    try:
+        spark = open_session(f"moldau pipeline {plan.name}", options.master, plan.settings)
+    except NoSpark as wrong:
+        raise CommandFailed(str(wrong)) from None
+    return jobs_of(frames_of(spark, plan, starting=starting), plan, folder_of(plan, options.file))
+
+
+def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int:
+    from moldau.spark.pipelines.running import Runner
+
+    plan = checked(options.file)
+    folder = folder_of(plan, options.file)
+    with folder.locked():
+        print(f"pipeline {plan.name}: starting Spark", file=sys.stderr)
+        made = jobs(plan, options, starting=starting)
+        if options.once:
+            made = [one.scheduled(ONCE) for one in made]
+        for one in made:
+            print(f"  {one.sink.name} into {one.sink.endpoint}, {one.schedule}", file=sys.stderr)
+        lines = ProgressLines(sys.stderr, quiet=options.quiet)
+        runner = Runner(made, folder, plan=plan, say=lines.say, restarts_max=options.restarts)
+        for name in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(name, lambda *_: runner.stop())
+        ended_well = runner.run(lines.show)
+        lines.close()
+    return OK if ended_well else FAILED
+
+
+def check_file(options: Namespace) -> int:
+    plan = checked(options.file)
+    if not options.quick:
+        made = jobs(plan, options)
+        for one in made:
+            columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in one.frame.schema.fields)
+            print(f"{one.sink.name} into {one.sink.endpoint}: {columns}")
+    counts = f"{len(plan.sources)} sources, {len(plan.views)} views, {len(plan.sinks)} sinks"
+    print(f"pipeline {plan.name}: {counts}; nothing is wrong")
+    return OK
+
+
+def graph(options: Namespace) -> int:
+    plan = load(options.file)
+    sys.stdout.write(DRAWINGS[options.drawing](plan))
+    for problem in check(plan):
+        print(Problem(*problem), file=sys.stderr)
+    return OK
+
+
+def status(options: Namespace) -> int:
+    plan = load(options.file)
+    folder = folder_of(plan, options.file)
+    told = folder.read_status()
+    if told is None:
+        raise CommandFailed(f"pipeline {plan.name} has not run yet; start it with: moldau pipeline run {options.file}")
+    pid = folder.running_pid()
+    print_rows(status_rows(told, is_alive=pid is not None), columns=COLUMNS, output=options.output)
+    return OK
+
+
+def stop(options: Namespace) -> int:
+    plan = load(options.file)
+    folder = folder_of(plan, options.file)
+    pid = folder.running_pid()
+    if pid is None:
+        raise CommandFailed(f"pipeline {plan.name} is not running here")
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_S_MAX
+    while folder.running_pid() is not None:
+        if time.monotonic() > deadline:
+            raise CommandFailed(f"process {pid} did not end within {STOP_S_MAX:.0f} s")
+        time.sleep(0.1)
+    print(f"pipeline {plan.name} stopped")
+    return OK
+
+
+def reset(options: Namespace) -> int:
+    plan = load(options.file)
+    folder = folder_of(plan, options.file)
+    unknown = set(options.sink or ()) - {sink.name for sink in plan.sinks}
+    if unknown:
+        names = ", ".join(sink.name for sink in plan.sinks)
+        raise UsageError(f"no sink {sorted(unknown)[0]} in {options.file}; there are {names}")
+    if not options.yes:
+        there = [path.name for path in sorted(folder.checkpoints.glob("*"))]
+        print(f"would forget the progress of {', '.join(there) or 'nothing'}; add --yes to do it")
+        return OK
+    with folder.locked():
+        gone = folder.forget_progress(options.sink)
+    print(f"forgot the progress of {', '.join(gone) or 'nothing: there was none'}")
+    return OK
+
+
+def replay(options: Namespace) -> int:
+    starting = starting_options(options.start, now_ms=int(time.time() * 1000))
+    plan = checked(options.file)
+    folder = folder_of(plan, options.file)
+    with folder.locked():
+        folder.forget_progress()
+    return run(options, starting=starting)
+
+
+def starting_options(text: str, *, now_ms: int) -> dict[str, str]:
+    """Where streams begin: an age, a moment, or everything."""
+    from datetime import datetime
+
+    if text == "earliest":
+        return {"startingOffsets": "earliest"}
+    if text.startswith("-"):
+        try:
+            at_ms = now_ms - duration_ms(text[1:])
+        except ValueError as wrong:
+            raise UsageError(f"--from: {wrong}") from None
+    else:
+        try:
+            at_ms = int(datetime.fromisoformat(text).timestamp() * 1000)
+        except ValueError:
+            allowed = "-2h, -30m, earliest, or a moment such as 2026-01-31T12:00:00"
+            raise UsageError(f"--from {text!r} is no time; allowed: {allowed}") from None
+    return {"startingTimestamp": str(at_ms), "startingOffsetsByTimestampStrategy": "latest"}

@@ -1,0 +1,72 @@
+"""What Spark reports about a query, as the few figures that a person asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    batch: int = -1
+    rows: int = 0
+    rows_a_second: float = 0.0
+    lag: int | None = None
+    watermark: str | None = None
+    batch_ms: int = 0
+    broken: Mapping[str, int] = field(default_factory=dict)  # rows of this batch, by expectation
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def progress_of(report: Mapping[str, Any]) -> Progress:
+    """From the JSON of a StreamingQueryProgress."""
+    sources = report.get("sources") or []
+    lags = [lag for lag in map(_lag, sources) if lag is not None]
+    observed = report.get("observedMetrics") or {}
+    return Progress(
+        batch=int(report.get("batchId", -1)),
+        rows=int(report.get("numInputRows") or 0),
+        rows_a_second=float(report.get("processedRowsPerSecond") or 0.0),
+        lag=sum(lags) if lags else None,
+        watermark=(report.get("eventTime") or {}).get("watermark"),
+        batch_ms=int((report.get("durationMs") or {}).get("triggerExecution") or report.get("batchDuration") or 0),
+        broken={name: count for name, count in _broken(observed) if count},
+    )
+
+
+def _broken(observed: Mapping[str, Any]) -> list[tuple[str, int]]:
+    found = []
+    for name, row in observed.items():
+        values = row if isinstance(row, Mapping) else row.asDict() if hasattr(row, "asDict") else {}
+        found.append((name, int(values.get("broken") or 0)))
+    return found
+
+
+def _lag(source: Mapping[str, Any]) -> int | None:
+    """Records that are in the topics and not yet read, by the offsets that the source reports."""
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    if end is None or latest is None:
+        return None
+    return sum(max(0, offset - end.get(place, 0)) for place, offset in latest.items())
+
+
+def _offsets(told: Any) -> dict[str, int] | None:
+    """`{"topic": {"0": 12}}`, as text or as it is, by `topic/0`."""
+    if isinstance(told, str):
+        try:
+            told = json.loads(told)
+        except ValueError:
+            return None
+    if not isinstance(told, Mapping):
+        return None
+    found = {}
+    for topic, partitions in told.items():
+        if isinstance(partitions, Mapping):
+            for partition, offset in partitions.items():
+                if isinstance(offset, int):
+                    found[f"{topic}/{partition}"] = offset
+    return found or None

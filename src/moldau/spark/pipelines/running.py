@@ -1,0 +1,204 @@
+"""Running a pipeline: every sink is a query; one that fails is started again, later each time, and says why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from moldau.spark.pipelines.folders import PipelineFolder
+from moldau.spark.pipelines.frames import Frames, said_by, spark_failures
+from moldau.spark.pipelines.plan import PipelineError, Plan
+from moldau.spark.pipelines.progress import Progress, progress_of
+from moldau.spark.pipelines.sinks import Job, dead_letter_sink, job_of, with_reason
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+BACK_OFF_S = (1, 2, 5, 10, 30, 60)
+HEALTHY_S = 60.0  # a query that ran this long starts again without having to wait longer than the last time
+WATCH_S = 0.5
+
+
+class State(Enum):
+    RUNNING = "running"
+    WAITING = "waiting to restart"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(slots=True)
+class Running:
+    """One query's life."""
+
+    job: Job
+    state: State = State.WAITING
+    query: StreamingQuery | None = None
+    started_s: float = 0.0
+    retry_s: float = 0.0
+    failures: int = 0
+    restarts: int = 0
+    reason: str | None = None
+    progress: Progress = field(default_factory=Progress)
+    rows_total: int = 0
+    broken: dict[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "state": self.state.value,
+            "into": str(self.job.sink.endpoint),
+            "schedule": str(self.job.schedule),
+            "rows": self.rows_total,
+            "restarts": self.restarts,
+            "reason": self.reason,
+            "broken": self.broken,
+            **{key: value for key, value in self.progress.as_json().items() if key not in ("rows", "broken")},
+        }
+
+
+def jobs_of(frames: Frames, plan: Plan, folder: PipelineFolder) -> list[Job]:
+    """Raises PipelineError with the place of a sink that Spark can't make."""
+    jobs = []
+    for sink in plan.sinks:
+        try:
+            jobs.append(job_of(sink, frames.of(sink.query), plan, folder.checkpoints))
+        except spark_failures() as wrong:
+            raise PipelineError(sink.place, f"{sink.name}: {said_by(wrong)}") from None
+    for rule, refused in frames.refused.items():
+        sink = dead_letter_sink(rule, plan)
+        jobs.append(job_of(sink, with_reason(refused, rule, plan), plan, folder.checkpoints))
+    return jobs
+
+
+class Runner:
+    def __init__(
+        self,
+        jobs: list[Job],
+        folder: PipelineFolder,
+        *,
+        plan: Plan,
+        say: Callable[[str], None],
+        restarts_max: int | None = None,
+    ) -> None:
+        self.queries = [Running(job) for job in jobs]
+        self._folder = folder
+        self._plan = plan
+        self._say = say
+        self._restarts_max = restarts_max
+        self._stopping = False
+        self._begun_s = time.time()
+
+    def stop(self) -> None:
+        """Called by a signal's handler: only takes note."""
+        self._stopping = True
+
+    def run(self, on_progress: Callable[[list[Running]], None]) -> bool:
+        """Until everything is done, somebody stops it, or a query failed for good. True when nothing failed."""
+        try:
+            while not self._stopping and any(one.state in (State.RUNNING, State.WAITING) for one in self.queries):
+                for one in self.queries:
+                    self._tend(one)
+                self._publish()
+                on_progress(self.queries)
+                time.sleep(WATCH_S)
+        except (*spark_failures(), ConnectionError) as wrong:
+            if not self._stopping:  # a signal to the whole group of processes ends Spark before us
+                self._say(f"Spark is gone: {said_by(wrong)}")
+                self._fail_all()
+        finally:
+            self._stop_queries()
+            self._publish(over=True)
+            on_progress(self.queries)
+        return all(one.state is not State.FAILED for one in self.queries)
+
+    def _fail_all(self) -> None:
+        for one in self.queries:
+            if one.state in (State.RUNNING, State.WAITING):
+                one.state, one.query = State.FAILED, None
+
+    def _tend(self, one: Running) -> None:
+        if one.state is State.WAITING and time.monotonic() >= one.retry_s:
+            self._start(one)
+        if one.state is not State.RUNNING or one.query is None:
+            return
+        self._look(one)
+        if not one.query.isActive:
+            self._look(one)
+            wrong = one.query.exception()
+            if wrong is None:
+                one.state = State.DONE if one.job.schedule.is_once else State.STOPPED
+            else:
+                self._failed(one, said_by(wrong))
+
+    def _start(self, one: Running) -> None:
+        one.started_s = time.monotonic()
+        try:
+            if one.job.is_streaming:
+                one.query = one.job.start()
+                one.state = State.RUNNING
+            else:
+                one.job.write_all()
+                again_ms = one.job.schedule.interval_ms
+                one.state = State.WAITING if again_ms else State.DONE
+                one.retry_s = one.started_s + (again_ms or 0) / 1000
+        except Exception as wrong:  # whatever Spark or a connector raises is the query's failure, not ours
+            self._failed(one, said_by(wrong))
+
+    def _failed(self, one: Running, reason: str) -> None:
+        if time.monotonic() - one.started_s > HEALTHY_S:
+            one.failures = 0
+        one.failures += 1
+        one.reason = reason
+        if self._restarts_max is not None and one.restarts >= self._restarts_max:
+            one.state = State.FAILED
+            self._say(f"{one.job.query_name} failed: {reason}")
+            return
+        wait_s = BACK_OFF_S[min(one.failures, len(BACK_OFF_S)) - 1]
+        one.state, one.retry_s = State.WAITING, time.monotonic() + wait_s
+        one.restarts += 1
+        self._say(f"{one.job.query_name} failed and starts again in {wait_s} s: {reason}")
+
+    def _look(self, one: Running) -> None:
+        assert one.query is not None, "only a started query is looked at"
+        for report in one.query.recentProgress:
+            told = progress_of(_mapping(report))
+            if told.batch > one.progress.batch:
+                one.rows_total += told.rows
+                for name, count in told.broken.items():
+                    one.broken[name] = one.broken.get(name, 0) + count
+                    self._say(f"{one.job.query_name}: {count} rows of batch {told.batch} break {name}")
+            if told.batch >= one.progress.batch:
+                one.progress = told
+
+    def _stop_queries(self) -> None:
+        for one in self.queries:
+            if one.state in (State.RUNNING, State.WAITING):
+                one.state = State.STOPPED
+                with suppress(*spark_failures(), ConnectionError):
+                    if one.query is not None:
+                        one.query.stop()
+
+    def _publish(self, *, over: bool = False) -> None:
+        self._folder.write_status(
+            {
+                "pipeline": self._plan.name,
+                "running": not over,
+                "started_ms": int(self._begun_s * 1000),
+                "updated_ms": int(time.time() * 1000),
+                "queries": {one.job.sink.name: one.as_json() for one in self.queries},
+            }
+        )
+
+
+def _mapping(report: Any) -> Mapping[str, Any]:
+    """A report is a dictionary, or wraps one, by the version of Spark and by the kind of session."""
+    import json
+
+    if isinstance(report, Mapping):
+        return report
+    told: Mapping[str, Any] = json.loads(report.json)
+    return told

@@ -1,0 +1,63 @@
+"""A Spark to run on: this machine's, a cluster's or a Connect server's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+NO_SPARK = "Spark is not installed: run pip install 'moldau[spark]'"
+NO_JAVA = (
+    "Spark needs Java 17 or newer, and none was found. Install one "
+    "(Debian and Ubuntu: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17), "
+    "or set JAVA_HOME to where it is"
+)
+# Small frames on one machine: two hundred shuffle partitions, Spark's default, would cost seconds each batch.
+LOCAL_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+}
+
+
+class NoSpark(Exception):
+    """Spark can't be started here; the message says what to do."""
+
+
+def open_session(name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    """`master` is Spark's own, or a Connect URL (sc://…); raises NoSpark."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise NoSpark(NO_SPARK) from None
+    master = master or settings.get("spark.master", LOCAL)
+    said = {key: value for key, value in settings.items() if key.startswith("spark.")}
+    if master.startswith("sc://"):
+        builder = SparkSession.builder.remote(master)
+    else:
+        if not _has_java():
+            raise NoSpark(NO_JAVA)
+        builder = SparkSession.builder.master(master)
+        if master.startswith("local"):
+            said = {**LOCAL_SETTINGS, **said}
+            # Spark's own choice is whatever python3 is on the path, which may know nothing of us.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = builder.appName(name)
+    for key, value in said.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as wrong:
+        raise NoSpark(f"Spark at {master} can't be reached or started: {str(wrong).strip().splitlines()[0]}") from None
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    return bool(shutil.which("java") or (home and Path(home, "bin", "java").exists()))

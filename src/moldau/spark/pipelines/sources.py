@@ -1,0 +1,137 @@
+"""A plan's sources as frames: topics as streams and tables, change events as rows, tables of elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+# What is known about a record beside its value. Sinks leave these columns out unless a query names them anew.
+RECORD_COLUMNS = {
+    "key": "_key",
+    "topic": "_topic",
+    "partition": "_partition",
+    "offset": "_offset",
+    "timestamp": "_timestamp",
+    "headers": "_headers",
+}
+OPERATION = "_op"
+CHANGED_AT = "_changed_at"
+DELETED = "d"
+TYPED = ("json", "avro")
+FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
+BOOTSTRAP = "kafka.bootstrap.servers"
+
+
+def read(spark: SparkSession, source: Source, plan: Plan, *, starting: Mapping[str, str] | None = None) -> DataFrame:
+    """`starting` replaces where streams begin: a replay."""
+    connector = source.endpoint.connector
+    if connector in (Connector.TOPIC, Connector.PATTERN):
+        frame = _topic(spark, source, plan, starting or {})
+        return _newest(frame, source) if source.kind is Kind.TABLE else frame
+    return _table(spark, source.endpoint, source)
+
+
+def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
+    """The pipeline's cluster and client settings, then what the endpoint says itself."""
+    options = {key: value for key, value in plan.settings.items() if key.startswith("kafka.")}
+    if "bootstrap.servers" in plan.settings:
+        options[BOOTSTRAP] = plan.settings["bootstrap.servers"]
+    said = dict(endpoint.options)
+    if "bootstrap.servers" in said:
+        said[BOOTSTRAP] = said.pop("bootstrap.servers")
+    return {BOOTSTRAP: "localhost:9092", **options, **said}
+
+
+def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[str, str]) -> DataFrame:
+    options = topic_options(source.endpoint, plan)
+    subscribe = "subscribePattern" if source.endpoint.connector is Connector.PATTERN else "subscribe"
+    options[subscribe] = source.endpoint.location
+    if source.are_changes:
+        options = _envelope(options, source)
+    if source.kind is Kind.TABLE:
+        return _unpacked(spark.read.format("moldau").options(**options).load(), source)
+    options = _starting_at(options, starting)
+    return _unpacked(spark.readStream.format("moldau").options(**options).load(), source)
+
+
+def _starting_at(options: dict[str, str], starting: Mapping[str, str]) -> dict[str, str]:
+    """A pipeline's stream begins with the oldest record, unless it says otherwise: a result lacks nothing."""
+    said = {key: value for key, value in options.items() if key.lower().startswith("starting")}
+    rest = {key: value for key, value in options.items() if key not in said}
+    return {**rest, **(starting or said or {"startingOffsets": "earliest"})}
+
+
+def _envelope(options: dict[str, str], source: Source) -> dict[str, str]:
+    """The row's schema becomes that of Debezium's envelope around it."""
+    given = {key.lower(): key for key in options}
+    if "valueschema" not in given:
+        raise PipelineError(source.place, f"change events of {source.name} need valueSchema: the columns of a row")
+    row = options[given["valueschema"]]
+    envelope = f"before struct<{_typed_fields(row)}>, after struct<{_typed_fields(row)}>, op string, ts_ms bigint"
+    if options.pop("payload", "false") == "true":
+        envelope = f"payload struct<{_typed_fields(envelope)}>"
+    return {**options, "valueFormat": "json", given["valueschema"]: envelope}
+
+
+def _typed_fields(ddl: str) -> str:
+    """`a int, b string` as it stands inside of `struct<…>`."""
+    from pyspark.sql.types import StructType
+
+    parsed = StructType.fromDDL(ddl)
+    assert isinstance(parsed, StructType), "columns make a struct"
+    return ", ".join(f"`{field.name}`: {field.dataType.simpleString()}" for field in parsed.fields)
+
+
+def _unpacked(frame: DataFrame, source: Source) -> DataFrame:
+    """A typed value's fields as columns, and beside them what is known about the record."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType
+
+    if not isinstance(frame.schema["value"].dataType, StructType):
+        return frame
+    about = [f.col(name).alias(alias) for name, alias in RECORD_COLUMNS.items() if name in frame.columns]
+    if not source.are_changes:
+        flagged = [f.col("value").isNull().alias("_tombstone")] if source.kind is Kind.TABLE else []
+        return frame.select("value.*", *about, *flagged)
+    envelope = "value.payload" if "payload" in frame.schema["value"].dataType.names else "value"
+    told = frame.where(f.col(f"{envelope}.op").isNotNull())
+    row = f.when(f.col(f"{envelope}.op") == DELETED, f.col(f"{envelope}.before")).otherwise(f.col(f"{envelope}.after"))
+    changed_at = f.timestamp_millis(f.col(f"{envelope}.ts_ms")).alias(CHANGED_AT)
+    flat = told.select(row.alias("row"), f.col(f"{envelope}.op").alias(OPERATION), changed_at, *about)
+    return flat.select("row.*", *(name for name in flat.columns if name != "row"))
+
+
+def _newest(frame: DataFrame, source: Source) -> DataFrame:
+    """The newest row of each key, as in a compacted topic; a tombstone or a deletion ends a row."""
+    from pyspark.sql import functions as f
+
+    if "_offset" not in frame.columns:
+        wrong = f"table {source.name} needs typed columns: give valueFormat and valueSchema"
+        raise PipelineError(source.place, wrong)
+    for keys in (["_key"], list(source.keys)) if not source.are_changes else (list(source.keys),):
+        # A record without a key is nobody's successor: it is its own key in the first turn.
+        named = [f.coalesce(f.col("_key"), f.encode(f.concat_ws("/", "_topic", "_partition", "_offset"), "utf-8"))]
+        by = named if keys == ["_key"] else [f.col(key) for key in keys]
+        newest = f.max_by(f.struct(*frame.columns), f.struct("_timestamp", "_offset")).alias("newest")
+        frame = frame.groupBy(*by).agg(newest).select("newest.*")
+        ended = f.col(OPERATION) == DELETED if source.are_changes else f.col("_tombstone")
+        frame = frame.where(~ended)
+    return frame.drop("_tombstone")
+
+
+def _table(spark: SparkSession, endpoint: Endpoint, source: Source) -> DataFrame:
+    options: dict[str, Any] = dict(endpoint.options)
+    if endpoint.connector is Connector.FILES:
+        suffix = endpoint.location.rsplit(".", 1)[-1].lower()
+        kind = str(options.pop("format", suffix if suffix in FILE_FORMATS else "parquet"))
+        if kind not in FILE_FORMATS:
+            raise PipelineError(source.place, f"format {kind!r} is unknown; allowed: {', '.join(FILE_FORMATS)}")
+        return spark.read.format(kind).options(**options).load(endpoint.location)
+    name = {Connector.DELTA: "moldau_delta", Connector.ICEBERG: "moldau_iceberg", Connector.DATABASE: "moldau_sql"}
+    where = "path" if endpoint.connector is Connector.DELTA else "table"
+    return spark.read.format(name[endpoint.connector]).options(**{where: endpoint.location, **options}).load()
