@@ -9,6 +9,8 @@ import time
 from tests.simulation.running import simulate
 from tests.simulation.world import Violation
 
+REPORT_EVERY = 250
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="simulate", description="Run the coordinators from seeds, with crashes.")
@@ -20,19 +22,18 @@ def main() -> int:
     failed: list[int] = []
     crashes = transactions = 0
     began_s = time.monotonic()
-    for seed in seeds:
+    for done, seed in enumerate(seeds, 1):
         try:
             world = simulate(seed)
         except Violation as wrong:
             failed.append(seed)
             print(wrong, flush=True)
-            continue
-        crashes += world.crashes
-        transactions += len(world.attempted)
-    print(
-        f"{len(seeds)} seeds, {crashes} crashes, {transactions} transactions in {time.monotonic() - began_s:.0f} s; "
-        f"{len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}"
-    )
+        else:
+            crashes += world.crashes
+            transactions += len(world.attempted)
+        if done % REPORT_EVERY == 0 or done == len(seeds):
+            told = f"{done} seeds, {crashes} crashes, {transactions} transactions in {time.monotonic() - began_s:.0f} s"
+            print(f"{told}; {len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}", flush=True)
     return 1 if failed else 0
 
 

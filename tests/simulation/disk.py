@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from moldau.core.config.topic import TopicConfig
+from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicId, TopicPartition
+from moldau.log.errors import LogError
 from moldau.log.partition_log import Appended, PartitionLog
 
 
@@ -21,6 +23,7 @@ class Fate(Enum):
     """What becomes of one write."""
 
     WRITTEN = "it is written, and life goes on"
+    REFUSED = "there is no room for it, and life goes on"
     BEFORE = "the process dies before it"
     TORN = "the process dies with a part of it in the file"
     AFTER = "it is written, and the process dies before it can do anything more"
@@ -42,7 +45,7 @@ class CrashingLog:
     """A partition's log in the hands of a process that may die while it writes."""
 
     def __init__(self, log: PartitionLog, writing: Writing, on_appended: OnAppended) -> None:
-        self._log = log
+        self._log = self.inner = log
         self._writing = writing
         self._on_appended = on_appended
 
@@ -54,6 +57,8 @@ class CrashingLog:
         if fate is Fate.BEFORE:
             self._writing.die()
             raise Crash
+        if fate is Fate.REFUSED:
+            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
         appended = self._log.append_as_leader(records, **how)
         if appended.duplicate:
             return appended
@@ -78,6 +83,8 @@ class Disk:
 
     def __init__(self, folder: Path, topics: dict[str, TopicConfig], partition_counts: dict[str, int]) -> None:
         self.folder = folder
+        self.clean_to: dict[TopicPartition, int] = {}
+        """Where the logs ended when they were closed; empty after a crash."""
         self.topics = topics
         self.partitions = [TopicPartition(name, index) for name in topics for index in range(partition_counts[name])]
 
@@ -94,8 +101,8 @@ class Disk:
             partition=partition,
             topic_id=topic_id,
             config=config,
-            clean=False,
-            recovery_point=0,
+            clean=partition in self.clean_to,
+            recovery_point=self.clean_to.get(partition, 0),
             log_start_offset=0,
             now_ms=now_ms,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextvars import Context as Surroundings
 from contextvars import copy_context
 from types import SimpleNamespace
@@ -21,6 +21,7 @@ from moldau.core.ids import ProducerId, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
+from moldau.log.cleaner import Cleaner
 from moldau.replication.partition import Leadership, Partition
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
@@ -30,6 +31,7 @@ from tests.simulation.disk import Crash, CrashingLog, Disk, Fate, OnAppended
 from tests.simulation.loop import STAGE
 
 BROKER_ID = 0
+CLEANER_BYTES = 100_000
 PEER = Peer("PLAINTEXT", "127.0.0.1", 1)
 CONFIG = BrokerConfig()
 
@@ -102,6 +104,7 @@ class Node:
                 broker_id=BROKER_ID,
                 leadership=leadership,
             )
+        around.disk.clean_to.clear()
         self.services = self._make_services()
         self.services.groups.follow_topics(self.services.controller.image)
         self.services.groups.resume()
@@ -177,6 +180,31 @@ class Node:
         self._tasks.clear()
         self._around.has_died(self)
 
+    def compact(self) -> None:
+        """Begin to compact what is worth it, beside everything else."""
+        self._context.run(self._spawn, self._compact(), "cleaner")
+
+    async def _compact(self) -> None:
+        logs = [(cast(Any, each.log).inner, each.last_stable_offset) for each in self.partitions.values()]
+        cleaner = Cleaner(memory_bytes=CLEANER_BYTES)
+        while await cleaner.clean_dirtiest(logs, self._around.now_ms()):
+            pass
+
+    def stop(self) -> None:
+        """Begin to stop as an operator stops a broker."""
+        self._context.run(self._spawn, self._stop(), "stop")
+
+    async def _stop(self) -> None:
+        await self.services.transactions.stop()
+        await self.services.groups.stop()
+        for where, partition in self.partitions.items():
+            partition.log.close()
+            self._around.disk.clean_to[where] = partition.log.end_offset
+        self.die()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        asyncio.get_running_loop().create_task(work, name=name)
+
     def bury(self) -> None:
         """Give back the files of a dead process."""
         for partition in self.partitions.values():
@@ -186,10 +214,7 @@ class Node:
         """Serve a request, and answer it if the process lives that long."""
         self._number += 1
         self.answers[self._number] = answer
-        self._context.run(self._serve_soon, serve, self._number)
-
-    def _serve_soon(self, serve: Callable[[Services], Any], number: int) -> None:
-        asyncio.get_running_loop().create_task(self._serve(serve, number), name="request")
+        self._context.run(self._spawn, self._serve(serve, self._number), "request")
 
     async def _serve(self, serve: Callable[[Services], Any], number: int) -> None:
         reply = serve(self.services)

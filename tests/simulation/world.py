@@ -78,7 +78,9 @@ class World:
         self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
         self.crash_every_writes = self.random.choice([20, 60, 200, 1_000])
         plain = replace(TopicConfig.defaults(), segment_bytes=self.random.choice([1_500, 1 << 20]))
-        compacted = plain.override({"cleanup.policy": "compact"})
+        compacted = replace(
+            plain.override({"cleanup.policy": "compact"}), delete_retention_ms=self.random.choice([1_000, 86_400_000])
+        )
         internal = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)
         self.disk = Disk(folder, {name: compacted if name in internal else plain for name in COUNTS}, COUNTS)
         self.group_limits = GroupLimits(initial_rebalance_delay_ms=500)
@@ -118,7 +120,7 @@ class World:
     def fate_of_write(self) -> Fate:
         if self.is_calm or self.random.random() * self.crash_every_writes >= 1:
             return Fate.WRITTEN
-        return self.random.choice([Fate.BEFORE, Fate.TORN, Fate.AFTER, Fate.AFTER])
+        return self.random.choice([Fate.BEFORE, Fate.TORN, Fate.AFTER, Fate.AFTER, Fate.REFUSED, Fate.REFUSED])
 
     def on_appended(self) -> OnAppended:
         return self._on_appended
@@ -234,6 +236,7 @@ class World:
         for number in range(self.random.randint(0, 2)):
             self._spawn(vanish(self, f"gone-{number}", SHARED, is_second=second and self.random.random() < 0.5))
         self._spawn(self.reader.run())
+        self._spawn(self._operate())
 
     def _fill(self) -> None:
         """Inputs, and transactional ids whose epochs are nearly used up."""
@@ -270,6 +273,19 @@ class World:
         task = self.loop.create_task(work)
         self._tasks.append(task)
         return task
+
+    async def _operate(self) -> None:
+        """What happens to a broker that does not crash: logs are compacted, and now and then it is restarted."""
+        while not self.is_calm:
+            await asyncio.sleep(self.random.choice([1, 3, 9]))
+            node = self.node
+            if node is None or node.is_dead:
+                continue
+            if self.random.random() < 0.7:
+                node.compact()
+            else:
+                self.node = None  # nobody can connect any more
+                node.stop()
 
     async def _keep_committing(self, group_id: str) -> None:
         """A member that commits; when it is killed, another one comes."""
@@ -373,4 +389,6 @@ class _Complaints(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith("moldau.log") and record.levelno < logging.ERROR:
             return  # a torn tail is cut off, and that is said
+        if "no space left on device" in record.getMessage():
+            return
         self._violate(f"the broker said: {record.getMessage()} {record.exc_info or ''}")
