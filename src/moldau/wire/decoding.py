@@ -100,7 +100,7 @@ class _DecoderWriter:
             return self._read_array(label, field, is_nullable)
         if isinstance(field.type, Kind):
             return self._read_primitive(label, field.type, is_nullable)
-        return self._read_nested(label, field.type, is_nullable)
+        return self._read_nested(label, field.type, is_nullable, is_tagged=field.tag is not None)
 
     def _read_primitive(self, label: str, kind: Kind, is_nullable: bool) -> str:
         target = self.source.fresh(label.rpartition(".")[2])
@@ -171,8 +171,8 @@ class _DecoderWriter:
             self.flush()
             self.source.line(f"{target}.append({element})")
 
-    def _read_nested(self, label: str, cls: type[Struct], is_nullable: bool) -> str:
-        """A nested object; a nullable one begins with a byte that is -1 for null and 1 otherwise."""
+    def _read_nested(self, label: str, cls: type[Struct], is_nullable: bool, *, is_tagged: bool) -> str:
+        """A nested object; a nullable one begins with a byte that is 1, and for null -1, or 0 where it is tagged."""
         target = self.source.fresh(label.rpartition(".")[2])
         if not is_nullable:
             built = self.read_struct(cls)
@@ -182,7 +182,7 @@ class _DecoderWriter:
         self.run.add("b", marker)
         self.flush()
         self.source.line(f"{target} = None")
-        with self.source.block(f"if {marker} >= 0:"):
+        with self.source.block(f"if {marker} > {0 if is_tagged else -1}:"):
             built = self.read_struct(cls)
             self.source.line(f"{target} = {built}")
         return target

@@ -102,7 +102,7 @@ class _EncoderWriter:
             letter = "h" if field.type is Kind.STRING and not field.is_array else "i"
             null = b"\0" if self.is_flexible else struct.pack(">" + letter, -1)
         else:
-            null = b"\xff"
+            null = b"\xff" if field.tag is None else b"\0"  # a tagged object's mark is an unsigned varint
         self.source.line(f"add({null!r})")
 
     def _write_present(self, field: Field, held: str) -> None:
