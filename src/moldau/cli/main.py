@@ -23,6 +23,7 @@ TOOLS = {
     "produce": Tool("moldau.cli.produce", "send the lines of standard input to a topic", reads_input=True),
     "consume": Tool("moldau.cli.consume", "print the records of a topic"),
     "pipeline": Tool("moldau.cli.pipeline", "run, check and watch data pipelines on Spark"),
+    "sql": Tool("moldau.cli.sql", "ask topics in SQL, on Spark"),
 }
 
 EXAMPLES = """\

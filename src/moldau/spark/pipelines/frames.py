@@ -101,11 +101,11 @@ def in_order(plan: Plan) -> Iterator[Source | View]:
 
 
 def spark_failures() -> tuple[type[Exception], ...]:
-    """What Spark raises; the second is the bridge to the JVM, where an exception has no class of its own in Python."""
+    """What Spark raises, what the bridge to its JVM raises, and what is left when the JVM has gone."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return PySparkException, Py4JError
+    return PySparkException, Py4JError, ConnectionError
 
 
 def said_by(wrong: Exception) -> str:

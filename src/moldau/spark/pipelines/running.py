@@ -105,7 +105,7 @@ class Runner:
                 self._publish()
                 on_progress(self.queries)
                 time.sleep(WATCH_S)
-        except (*spark_failures(), ConnectionError) as wrong:
+        except spark_failures() as wrong:
             if not self._stopping:  # a signal to the whole group of processes ends Spark before us
                 self._say(f"Spark is gone: {said_by(wrong)}")
                 self._fail_all()
@@ -178,7 +178,7 @@ class Runner:
         for one in self.queries:
             if one.state in (State.RUNNING, State.WAITING):
                 one.state = State.STOPPED
-                with suppress(*spark_failures(), ConnectionError):
+                with suppress(*spark_failures()):
                     if one.query is not None:
                         one.query.stop()
 

@@ -36,6 +36,11 @@ def read(spark: SparkSession, source: Source, plan: Plan, *, starting: Mapping[s
     return _table(spark, source.endpoint, source)
 
 
+def read_records(spark: SparkSession, source: Source, plan: Plan) -> DataFrame:
+    """Every record of a topic as a row, not the newest of each key."""
+    return _topic(spark, source, plan, {}).drop("_tombstone")
+
+
 def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
     """The pipeline's cluster and client settings, then what the endpoint says itself."""
     options = {key: value for key, value in plan.settings.items() if key.startswith("kafka.")}

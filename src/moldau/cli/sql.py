@@ -1,0 +1,90 @@
+"""`moldau sql`: topics as tables by their names; one question, a stream of answers, or a conversation."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import AdminClient
+
+from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
+from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.sql_output import OUTPUTS, print_result
+from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.pipelines.sessions import NoSpark, open_session
+from moldau.spark.sql.session import Refused, SqlSession
+from moldau.spark.sql.staying import StayingStreams, StreamFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXAMPLES = """\
+examples:
+  moldau sql "select * from orders limit 10"
+  moldau sql "select customer, sum(amount) from orders group by customer" -o csv
+  moldau sql --follow "select * from orders where amount > 100"
+  moldau sql "create stream big_orders as select * from orders where amount > 100"
+  moldau sql "show streams"
+  moldau sql                                        a shell, with history and completion
+
+A topic's values are read as JSON objects where they are such, else as text or bytes. Beside a value's own columns
+there are _key, _topic, _partition, _offset and _timestamp. A name with other characters goes in `back quotes`.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    client = client_config(options)
+    admin = open_client(AdminClient, client)
+
+    def topics() -> list[str]:
+        found = cluster_metadata(admin, options).topics
+        return sorted(name for name in found if not name.startswith("__"))
+
+    topics()  # nobody should wait for Spark to hear that there is no cluster
+    session = SqlSession(opener(options), client=client, topics=topics, streams=StayingStreams(), master=options.master)
+    if options.statement is None:
+        from moldau.cli.sql_shell import converse
+
+        return converse(session, topics, output=options.output)
+    return ask(session, options.statement, options)
+
+
+def opener(options: Namespace) -> Callable[[], SparkSession]:
+    def open_spark() -> SparkSession:
+        if sys.stderr.isatty():
+            print("starting Spark …", file=sys.stderr)
+        try:
+            return open_session("moldau sql", options.master, {})
+        except NoSpark as wrong:
+            raise CommandFailed(str(wrong)) from None
+
+    return open_spark
+
+
+def ask(session: SqlSession, statement: str, options: Namespace) -> int:
+    try:
+        for result in session.execute(statement, follow=options.follow):
+            print_result(result, output=options.output, flush=options.follow)
+    except PipelineError as wrong:
+        raise UsageError(str(wrong)) from None
+    except (Refused, StreamFailed) as wrong:
+        raise CommandFailed(str(wrong)) from None
+    return OK
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = ArgumentParser(
+        prog="moldau sql",
+        description="Ask topics in SQL, on Spark.",
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("statement", nargs="?", metavar="SQL", help="one or more statements; without it, a shell")
+    parser.add_argument("--follow", action="store_true", help="go on with what arrives, until Ctrl-C")
+    parser.add_argument("-o", "--output", choices=OUTPUTS, default="table", help="(default: %(default)s)")
+    parser.add_argument("--master", help="local[2], spark://… or a Connect URL, sc://… (default: this machine)")
+    add_connection_options(parser)
+    return parser.parse_args(arguments)

@@ -1,0 +1,101 @@
+"""A conversation in SQL: statements end with a semicolon, may take many lines, and are remembered."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moldau.cli.failures import OK, CommandFailed
+from moldau.cli.sql_output import print_result
+from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.sql.session import Refused, SqlSession
+from moldau.spark.sql.staying import StreamFailed
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
+WORDS = (
+    "select", "from", "where", "group by", "order by", "limit", "join", "left join", "on", "having", "with", "as",
+    "count(*)", "sum(", "avg(", "min(", "max(", "window(", "create stream", "create table", "create view",
+    "drop stream", "show topics", "show streams", "describe", "follow",
+)  # fmt: skip
+HELP = """\
+  select … from TOPIC;              rows that are there now
+  follow select … from TOPIC;       and those that arrive, until Ctrl-C
+  create stream NAME as select …;   a query that stays, into the topic NAME
+  show topics;  show streams;  describe NAME;  drop stream NAME;
+  \\q or Ctrl-D ends, \\h helps\
+"""
+
+
+def converse(session: SqlSession, topics: Callable[[], list[str]], *, output: str) -> int:
+    lines = prompted(topics) if sys.stdin.isatty() else plain_lines()
+    if sys.stdin.isatty():
+        print("Statements end with ';'. \\h for help.")
+    for statement in statements(lines):
+        if statement == "\\h":
+            print(HELP)
+            continue
+        answer(session, statement, output=output)
+    return OK
+
+
+def answer(session: SqlSession, statement: str, *, output: str) -> None:
+    """What is wrong is said, and the conversation goes on."""
+    follow = statement.lower().startswith("follow ")
+    try:
+        for result in session.execute(statement[7:] if follow else statement, follow=follow):
+            print_result(result, output=output, flush=follow)
+    except (PipelineError, Refused, StreamFailed, CommandFailed) as wrong:
+        print(wrong, file=sys.stderr)
+    except KeyboardInterrupt:
+        print()
+
+
+def statements(lines: Iterable[str]) -> Iterable[str]:
+    """Lines gathered until one ends with a semicolon; words that begin with a backslash stand alone."""
+    gathered: list[str] = []
+    for line in lines:
+        word = line.strip()
+        if not gathered and word in ("\\q", "exit", "quit", "exit;", "quit;"):
+            return
+        if not gathered and word == "\\h":
+            yield word
+            continue
+        gathered.append(line)
+        if word.endswith(";"):
+            yield "\n".join(gathered).strip()
+            gathered = []
+    if "".join(gathered).strip():
+        yield "\n".join(gathered).strip()
+
+
+def plain_lines() -> Iterable[str]:
+    for line in sys.stdin:
+        yield line.rstrip("\n")
+
+
+def prompted(topics: Callable[[], list[str]]) -> Iterable[str]:
+    session = prompt_session(topics)
+    while True:
+        try:
+            yield session.prompt("moldau> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def prompt_session(topics: Callable[[], list[str]]) -> PromptSession[str]:
+    try:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.completion import WordCompleter
+        from prompt_toolkit.history import FileHistory
+    except ImportError:
+        raise CommandFailed("the shell needs prompt_toolkit: run pip install 'moldau[spark]'") from None
+    history = Path.home() / ".moldau" / "sql_history"
+    history.parent.mkdir(parents=True, exist_ok=True)
+    words = WordCompleter([*WORDS, *topics()], ignore_case=True)
+    return PromptSession(history=FileHistory(str(history)), completer=words)

@@ -1,0 +1,1 @@
+"""Topics as tables by their names, for questions in SQL."""

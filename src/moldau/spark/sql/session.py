@@ -1,0 +1,206 @@
+"""A conversation in SQL: each statement is one of ours about streams and tables, or a question for Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from moldau.spark.pipelines import sources
+from moldau.spark.pipelines.cursor import Cursor
+from moldau.spark.pipelines.frames import Frames, said_by, spark_failures
+from moldau.spark.pipelines.grammar import parse
+from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Place, Plan, Source
+from moldau.spark.pipelines.queries import inputs_of
+from moldau.spark.pipelines.tokens import Statement, statements_of
+from moldau.spark.sql.peeking import newest_values, value_format
+from moldau.spark.sql.staying import StayingStreams
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HERE = "sql"
+
+
+class Refused(Exception):
+    """A statement that can't be carried out, with the reason."""
+
+
+class Result(NamedTuple):
+    """Rows under names, or a message where there are no rows."""
+
+    columns: tuple[str, ...] = ()
+    rows: Iterable[tuple[Any, ...]] = ()
+    message: str | None = None
+
+
+class SqlSession:
+    def __init__(
+        self,
+        open_spark: Callable[[], SparkSession],
+        *,
+        client: Mapping[str, str],
+        topics: Callable[[], list[str]],
+        streams: StayingStreams,
+        master: str | None = None,
+    ) -> None:
+        """`client` are librdkafka's settings; Spark is opened by the first statement that needs it."""
+        self._open_spark = open_spark
+        self._client = dict(client)
+        self._topics = topics
+        self._streams = streams
+        self._master = master
+        self._frames: Frames | None = None
+        self._plan = Plan(HERE, settings=_settings(client))
+        self._said: list[str] = []  # definitions so far, for a stream that stays must know them too
+
+    def execute(self, source: str, *, follow: bool = False) -> Iterator[Result]:
+        """One result for each statement; raises Refused, and PipelineError for what can't be understood."""
+        for statement in statements_of(source, HERE):
+            text = source[statement.tokens[0].start : statement.tokens[-1].end]
+            yield self._one(statement, source, text, follow=follow)
+
+    def _one(self, statement: Statement, source: str, text: str, *, follow: bool) -> Result:
+        cursor = Cursor(statement, source, HERE)
+        if cursor.accept("show", "topics"):
+            return Result(("topic",), [(name,) for name in self._topics()])
+        if cursor.accept("show", "streams"):
+            return Result(("stream", "state", "rows", "query"), list(self._streams.all()))
+        if cursor.accept("drop", "stream"):
+            name = cursor.name("the stream's name")
+            self._streams.drop(name)
+            return Result(message=f"dropped {name}; its topic stays")
+        if cursor.accept("describe"):
+            return self._describe(cursor.name("a topic, stream, table or view"))
+        if any(cursor.accept(*words.split()) for words in DEFINITIONS):
+            return self._define(text)
+        return self._ask(text, follow=follow)
+
+    def _define(self, text: str) -> Result:
+        plan = parse(text, HERE, name=HERE)
+        if plan.sinks:
+            return self._stay(plan.sinks[0].name, text)
+        for one in plan.relations():
+            made = self._read(one) if isinstance(one, Source) else self._query(text, one.query.inputs, one.query.sql)
+            self._open().add(one, made, [])
+        self._said.append(text)
+        named = ", ".join(one.name for one in plan.relations())
+        return Result(message=f"{named} is there for this session")
+
+    def _stay(self, name: str, text: str) -> Result:
+        known = {one.name.lower() for one in parse(";\n".join(self._said), HERE, name=HERE).relations()}
+        inputs = parse(text, HERE, name=HERE).sinks[0].query.inputs
+        streams = [self._as_statement(self._source_of(one)) for one in inputs if one.lower() not in known]
+        settings = [f"set {key} = '{_quoted(value)}'" for key, value in self._plan.settings.items()]
+        self._streams.create(name, ";\n".join([*settings, *self._said, *streams, text]) + "\n", master=self._master)
+        return Result(message=f"stream {name} runs and stays; see it with: show streams")
+
+    def _ask(self, text: str, *, follow: bool) -> Result:
+        frame = self._query(text, inputs_of(text, Place(HERE, 1)), text, follow=follow)
+        columns = tuple(frame.columns)
+        if not frame.isStreaming:
+            return Result(columns, self._rows(frame))
+        return Result(columns, following(frame))
+
+    def _rows(self, frame: DataFrame) -> Iterator[tuple[Any, ...]]:
+        try:
+            yield from (tuple(row) for row in frame.toLocalIterator())
+        except spark_failures() as wrong:
+            raise Refused(said_by(wrong)) from None
+
+    def _query(self, text: str, inputs: tuple[str, ...], sql: str | None, *, follow: bool = False) -> DataFrame:
+        frames = self._open()
+        for name in inputs:
+            if name.lower() not in frames.by_name or follow:
+                kind = Kind.STREAM if follow else Kind.TABLE
+                with suppress(_NotATopic):
+                    source = replace(self._source_of(name), kind=kind)
+                    frames.add(source, self._read(source), [])
+        try:
+            return frames.spark.sql(sql or text)
+        except spark_failures() as wrong:
+            raise Refused(said_by(wrong)) from None
+
+    def _source_of(self, name: str) -> Source:
+        """A topic by its name, in the format that its values have."""
+        if name not in self._topics():
+            raise _NotATopic(f"there is no topic, stream, table or view {name}")
+        kind = value_format(newest_values(self._client, name))
+        return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, {"valueFormat": kind}), Place(HERE, 1))
+
+    def _read(self, source: Source) -> DataFrame:
+        try:
+            if source.kind is Kind.TABLE and source.endpoint.connector is Connector.TOPIC and not source.keys:
+                return sources.read_records(self._open().spark, source, self._plan)
+            return sources.read(self._open().spark, source, self._plan)
+        except spark_failures() as wrong:
+            raise Refused(said_by(wrong)) from None
+
+    def _describe(self, name: str) -> Result:
+        frame = self._query(f"select * from `{name}`", (name,), f"select * from `{name}`")
+        return Result(("column", "type"), [(one.name, one.dataType.simpleString()) for one in frame.schema.fields])
+
+    def _as_statement(self, source: Source) -> str:
+        options = ", ".join(f"{key} = '{_quoted(value)}'" for key, value in source.endpoint.options.items())
+        return f"create stream `{source.name}` from topic '{_quoted(source.endpoint.location)}' with ({options})"
+
+    def _open(self) -> Frames:
+        if self._frames is None:
+            self._frames = Frames(self._open_spark())
+        return self._frames
+
+
+DEFINITIONS = ("create stream", "create table", "create view", "create sink")
+
+
+class _NotATopic(Refused):
+    """Perhaps Spark knows the name; perhaps nobody does."""
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _settings(client: Mapping[str, str]) -> dict[str, str]:
+    """librdkafka's settings under the names that a pipeline gives them."""
+    rest = {f"kafka.{key}": str(value) for key, value in client.items() if key != "bootstrap.servers"}
+    return {"bootstrap.servers": str(client["bootstrap.servers"]), **rest}
+
+
+def following(frame: DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Rows as they come, until the reader stops asking. Changed groups come again."""
+    import queue
+
+    arrived: queue.Queue[tuple[Any, ...]] = queue.Queue(maxsize=10_000)
+
+    def deliver(batch: DataFrame, _: int) -> None:
+        for row in batch.toLocalIterator():
+            arrived.put(tuple(row))
+
+    query = _started(frame, deliver)
+    try:
+        while query.isActive or not arrived.empty():
+            try:
+                yield arrived.get(timeout=0.2)
+            except queue.Empty:
+                continue
+        wrong = query.exception()
+        if wrong is not None:
+            raise Refused(said_by(wrong))
+    finally:
+        with suppress(*spark_failures()):
+            query.stop()
+
+
+def _started(frame: DataFrame, deliver: Callable[[DataFrame, int], None]) -> Any:
+    """Rows are appended where the query allows it; aggregates are shown whenever they change."""
+    from pyspark.errors import AnalysisException
+
+    refusal = ""
+    for mode in ("append", "update", "complete"):
+        try:
+            return frame.writeStream.foreachBatch(deliver).outputMode(mode).start()
+        except AnalysisException as wrong:
+            refusal = refusal or said_by(wrong)
+    raise Refused(refusal)
