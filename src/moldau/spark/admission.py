@@ -1,0 +1,55 @@
+"""How much of what is there one micro-batch takes: pure arithmetic on offsets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moldau.spark.offsets import Offsets, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The limits of a query: at most so many records a batch, at least so many unless it has waited long enough."""
+
+    records_max: int | None = None
+    records_min: int | None = None
+    delay_ms_max: int = 15 * 60_000
+
+    def end_of_batch(
+        self, start: Mapping[Place, int], latest: Mapping[Place, int], *, waited_ms: int, may_wait: bool = True
+    ) -> Offsets:
+        """Where the next batch ends; `start` itself when it shall wait for more.
+
+        `start` has an offset for each partition of `latest`; partitions that are gone are left out of the answer.
+        """
+        available = sum(max(0, latest[place] - start[place]) for place in latest)
+        if may_wait and self.records_min is not None and available < self.records_min and waited_ms < self.delay_ms_max:
+            return {place: start[place] for place in latest}
+        if self.records_max is None or available <= self.records_max:
+            return dict(latest)
+        return share(start, latest, records_max=self.records_max)
+
+
+def share(start: Mapping[Place, int], latest: Mapping[Place, int], *, records_max: int) -> Offsets:
+    """Each partition gets its part of the limit in proportion to its lag, and none is starved.
+
+    A part of less than one record is rounded up, so a batch may exceed the limit by one record for each partition.
+    """
+    lags = {place: latest[place] - start[place] for place in latest}
+    total = sum(lag for lag in lags.values() if lag > 0)
+    ends: Offsets = {}
+    for place, lag in lags.items():
+        if lag <= 0:
+            # Offsets went back, which the report of lost data is about; the batch follows the broker.
+            ends[place] = latest[place]
+            continue
+        part = records_max * lag / total
+        ends[place] = min(latest[place], start[place] + (math.ceil(part) if part < 1 else math.floor(part)))
+    return ends
+
+
+def cap(latest: Mapping[Place, int], target: Mapping[Place, int], *, start: Mapping[Place, int]) -> Offsets:
+    """No further than `target`, and never back behind `start`: a run over what was available when it began."""
+    return {place: max(start.get(place, 0), min(latest[place], target[place])) for place in latest if place in target}

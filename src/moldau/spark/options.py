@@ -1,0 +1,233 @@
+"""What a user may say to the source and to the sink, under the stock connector's names: parsed and checked at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from moldau.spark.admission import Admission
+from moldau.spark.client_settings import ClientSettings, client_settings
+from moldau.spark.offsets import (
+    EARLIEST,
+    LATEST,
+    AtOffsets,
+    AtTimestamp,
+    AtTimestamps,
+    Bound,
+    Everywhere,
+    Place,
+    parse_offsets,
+    parse_places,
+)
+from moldau.spark.option_values import OptionError, OptionValues, wrong_option
+
+Parsed = TypeVar("Parsed")
+
+SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
+STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+FORMATS = (
+    "keyFormat", "valueFormat", "keySchema", "valueSchema", "keyAvroSchema", "valueAvroSchema", "onError",
+    "deadLetterTopic",
+)  # fmt: skip
+SOURCE_OPTIONS = (
+    *SUBSCRIPTIONS, *STARTS, *ENDS, *FORMATS, "startingOffsetsByTimestampStrategy", "failOnDataLoss",
+    "includeHeaders", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
+    "maxTriggerDelay", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
+    "groupIdPrefix", "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
+)  # fmt: skip
+SINK_OPTIONS = ("topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", *FORMATS)
+
+AT_LEAST_ONCE = "at-least-once"
+EXACTLY_ONCE = "exactly-once"
+READ_COMMITTED = "read_committed"
+GROUP_PREFIX = "moldau-spark"
+POLL_TIMEOUT_MS = 120_000
+TRIGGER_DELAY_MS_MAX = 15 * 60_000
+INFERENCE_RECORDS = 1_000  # enough to meet rare members of an object, read in well under a second
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Topics by name, topics by a pattern, or partitions: one of the three."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """A read, as the user described it."""
+
+    client: ClientSettings
+    subscription: Subscription
+    starting: Bound
+    ending: Bound
+    latest_if_no_timestamp: bool
+    admission: Admission
+    tasks_min: int | None
+    records_per_task_max: int | None
+    fails_on_data_loss: bool
+    includes_headers: bool
+    poll_timeout_ms: int
+    group_id: str | None
+    group_prefix: str
+    query_name: str | None
+    commits_offsets: bool
+    reader: str
+    inference_records: int
+    formats: Mapping[str, str]
+
+    @property
+    def reads_committed(self) -> bool:
+        return dict(self.client).get("isolation.level", "").lower() == READ_COMMITTED
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """A write, as the user described it."""
+
+    client: ClientSettings
+    topic: str | None
+    delivery: str
+    query_name: str | None
+    formats: Mapping[str, str]
+
+
+def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+    values = OptionValues(options)
+    values.refuse_misspelled(SOURCE_OPTIONS)
+    client = client_settings(values, side="consumer")
+    group_id = dict(client).get("group.id")
+    strategy = values.choice("startingOffsetsByTimestampStrategy", ("error", "latest"), default="error")
+    return SourceOptions(
+        client=tuple(pair for pair in client if pair[0] != "group.id"),
+        subscription=_subscription(values),
+        starting=_starting(values, streaming=streaming),
+        ending=_ending(values, streaming=streaming),
+        latest_if_no_timestamp=strategy == "latest",
+        admission=_admission(values),
+        tasks_min=values.positive("minPartitions"),
+        records_per_task_max=values.positive("maxRecordsPerPartition"),
+        fails_on_data_loss=values.boolean("failOnDataLoss", default=True),
+        includes_headers=values.boolean("includeHeaders", default=False),
+        poll_timeout_ms=values.positive("kafkaConsumer.pollTimeoutMs") or POLL_TIMEOUT_MS,
+        group_id=values.text("groupId") or group_id or None,
+        group_prefix=values.text("groupIdPrefix") or GROUP_PREFIX,
+        query_name=values.text("queryName") or None,
+        commits_offsets=values.boolean("commitOffsets", default=True),
+        reader=values.choice("reader", ("auto", "librdkafka"), default="auto"),
+        inference_records=values.positive("inferenceRecords") or INFERENCE_RECORDS,
+        formats=_formats(values),
+    )
+
+
+def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
+    values = OptionValues(options)
+    values.refuse_misspelled(SINK_OPTIONS)
+    return SinkOptions(
+        client=client_settings(values, side="producer"),
+        topic=values.text("topic") or None,
+        delivery=values.choice(
+            "delivery", (AT_LEAST_ONCE, EXACTLY_ONCE), default=EXACTLY_ONCE if streaming else AT_LEAST_ONCE
+        ),
+        query_name=values.text("queryName") or None,
+        formats=_formats(values),
+    )
+
+
+def _formats(values: OptionValues) -> dict[str, str]:
+    return {name: str(values.text(name)) for name in values.given(FORMATS)}
+
+
+def _subscription(values: OptionValues) -> Subscription:
+    given = values.given(SUBSCRIPTIONS)
+    if len(given) != 1:
+        problem = f"{' and '.join(given)} exclude each other" if given else "nothing says what to read"
+        raise OptionError(f"{problem}: give one of the options {', '.join(SUBSCRIPTIONS)}")
+    name = given[0]
+    text = str(values.text(name))
+    if name == "assign":
+        return Subscription(places=_parsed(parse_places, name, text, 'as in {"orders":[0,1]}'))
+    if name == "subscribe":
+        topics = tuple(sorted({topic.strip() for topic in text.split(",") if topic.strip()}))
+        if not topics:
+            raise wrong_option(name, text, "allowed are topics with commas between")
+        return Subscription(topics=topics)
+    try:
+        re.compile(text)
+    except re.error as wrong:
+        raise wrong_option(name, text, f"it is no regular expression: {wrong}") from None
+    if not text:
+        raise wrong_option(name, text, "allowed is a regular expression that whole topic names match")
+    return Subscription(pattern=text)
+
+
+def _admission(values: OptionValues) -> Admission:
+    records_max, records_min = values.positive("maxOffsetsPerTrigger"), values.positive("minOffsetsPerTrigger")
+    if records_max is not None and records_min is not None and records_min > records_max:
+        raise wrong_option("minOffsetsPerTrigger", str(records_min), f"maxOffsetsPerTrigger is only {records_max}")
+    delay_ms = values.duration_ms("maxTriggerDelay", default=TRIGGER_DELAY_MS_MAX)
+    return Admission(records_max=records_max, records_min=records_min, delay_ms_max=delay_ms)
+
+
+def _starting(values: OptionValues, *, streaming: bool) -> Bound:
+    bound = _bound(values, STARTS) or Everywhere(LATEST if streaming else EARLIEST)
+    if not streaming and LATEST in _named(bound):
+        raise wrong_option(
+            "startingOffsets", str(values.text("startingOffsets")), "a batch read cannot start at the latest offset"
+        )
+    return bound
+
+
+def _ending(values: OptionValues, *, streaming: bool) -> Bound:
+    if streaming and values.given(ENDS):
+        name = values.given(ENDS)[0]
+        raise wrong_option(name, str(values.text(name)), "a stream has no end; it is an option of batch reads")
+    bound = _bound(values, ENDS) or Everywhere(LATEST)
+    if EARLIEST in _named(bound):
+        raise wrong_option(
+            "endingOffsets", str(values.text("endingOffsets")), "a read cannot end at the earliest offset"
+        )
+    return bound
+
+
+def _named(bound: Bound) -> set[int]:
+    if isinstance(bound, Everywhere):
+        return {bound.offset}
+    return set(bound.offsets.values()) if isinstance(bound, AtOffsets) else set()
+
+
+def _bound(values: OptionValues, names: tuple[str, str, str]) -> Bound | None:
+    """The first of the three that is given counts: a time for all, a time for each, offsets."""
+    for_all, for_each, offsets = names
+    text = values.text(for_all)
+    if text is not None:
+        if not text.isdigit():
+            raise wrong_option(for_all, text, "allowed are milliseconds since 1970")
+        return AtTimestamp(int(text))
+    text = values.text(for_each)
+    if text is not None:
+        times = _parsed(parse_offsets, for_each, text, 'milliseconds since 1970, as in {"orders":{"0":1700000000000}}')
+        if any(timestamp_ms < 0 for timestamp_ms in times.values()):
+            raise wrong_option(for_each, text, "a time before 1970 is not allowed")
+        return AtTimestamps(times)
+    text = values.text(offsets)
+    if text is None:
+        return None
+    if text.lower() in ("earliest", "latest"):
+        return Everywhere(EARLIEST if text.lower() == "earliest" else LATEST)
+    parsed = _parsed(parse_offsets, offsets, text, 'earliest, latest, or offsets as in {"orders":{"0":23,"1":-2}}')
+    if any(offset < EARLIEST for offset in parsed.values()):
+        raise wrong_option(offsets, text, "allowed are offsets from 0, -1 for the latest and -2 for the earliest")
+    return AtOffsets(parsed)
+
+
+def _parsed(parse: Callable[[str], Parsed], name: str, text: str, allowed: str) -> Parsed:
+    try:
+        return parse(text)
+    except ValueError as wrong:
+        raise wrong_option(name, text, f"{wrong}; allowed is {allowed}") from None

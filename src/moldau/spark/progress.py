@@ -1,0 +1,114 @@
+"""Offsets of a streaming query committed to a group named after it, so that every Kafka tool sees its lag.
+
+Spark tells the name and id of a query to its tasks only, and asks only the driver's side to commit. So the first task
+of a run leaves the query's identity in the cluster, as the metadata of an offset in a group of that run, and the
+driver's side picks it up there. With `groupId` or `queryName` given nothing of that is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from moldau.spark.client_settings import ClientSettings
+from moldau.spark.clients import ANSWER_S_MAX, admin_client, group_consumer, reason
+from moldau.spark.data_loss import LOG
+from moldau.spark.offsets import Place
+
+DESCRIPTION_PROPERTY = "spark.job.description"
+QUERY_PROPERTY = "sql.streaming.queryId"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryIdentity:
+    """The id that the checkpoint keeps, and the name that the user gave, if any."""
+
+    query_id: str
+    name: str | None
+
+    @property
+    def label(self) -> str:
+        return self.name or self.query_id
+
+
+def identity_of(query_id: str | None, description: str | None) -> QueryIdentity | None:
+    """Spark describes a streaming job as `name<br/>id = …<br/>runId = …`, without the first part if it has no name."""
+    if not query_id:
+        return None
+    first = re.split(r"<br/?>", description or "")[0].strip()
+    return QueryIdentity(query_id, None if not first or first.startswith("id = ") else first)
+
+
+def running_identity() -> QueryIdentity | None:
+    """The streaming query that this task works for; None outside of one."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None:
+        return None
+    return identity_of(context.getLocalProperty(QUERY_PROPERTY), context.getLocalProperty(DESCRIPTION_PROPERTY))
+
+
+def announce(client: ClientSettings, meeting_group: str, place: Place) -> None:
+    """On a task: leave the query's identity where the driver's side looks for it. A read never fails for this."""
+    identity = running_identity()
+    if identity is None:
+        return
+    metadata = json.dumps({"id": identity.query_id, "name": identity.name})
+    try:
+        group_consumer(client, meeting_group).commit(
+            offsets=[TopicPartition(place.topic, place.partition, 0, metadata)], asynchronous=False
+        )
+    except KafkaException as wrong:
+        LOG.warning("the query's offsets will not be committed: group %s: %s", meeting_group, reason(wrong))
+
+
+class Progress:
+    """On the driver's side: commits the end of each batch; failures are told once and never stop a query."""
+
+    def __init__(self, client: ClientSettings, *, prefix: str, group_id: str | None, query_name: str | None) -> None:
+        self.client = client
+        self.prefix = prefix
+        self.group_id = group_id or (f"{prefix}-{query_name}" if query_name else None)
+        self.meeting_group = f"{prefix}-run-{uuid.uuid4().hex}"
+        self.has_complained = False
+
+    @property
+    def announcement(self) -> str | None:
+        """The group in which a task shall leave the identity, as long as it is not known."""
+        return self.meeting_group if self.group_id is None else None
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        if not offsets:
+            return
+        try:
+            if self.group_id is None:
+                self._find_group(next(iter(offsets)), offsets)
+            if self.group_id is not None:
+                group_consumer(self.client, self.group_id).commit(
+                    offsets=[TopicPartition(place.topic, place.partition, end) for place, end in offsets.items()],
+                    asynchronous=False,
+                )
+        except KafkaException as wrong:
+            self._complain(wrong)
+
+    def _find_group(self, _any: Place, offsets: Mapping[Place, int]) -> None:
+        places = [TopicPartition(place.topic, place.partition) for place in offsets]
+        found = group_consumer(self.client, self.meeting_group).committed(places, timeout=ANSWER_S_MAX)
+        metadata = next((each.metadata for each in found if each.metadata), None)
+        if metadata is None:
+            return
+        told = json.loads(metadata)
+        self.group_id = f"{self.prefix}-{QueryIdentity(told['id'], told['name']).label}"
+        deleted = admin_client(self.client).delete_consumer_groups([self.meeting_group], request_timeout=ANSWER_S_MAX)
+        deleted[self.meeting_group].result()
+
+    def _complain(self, wrong: KafkaException) -> None:
+        if not self.has_complained:
+            LOG.warning("offsets of the query are not committed to group %s: %s", self.group_id, reason(wrong))
+        self.has_complained = True

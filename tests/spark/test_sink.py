@@ -1,0 +1,115 @@
+"""`df.write` and `df.writeStream` with `format("moldau")` against a real broker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.spark.topics import Topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def write(frame: DataFrame, topics: Topics, **options: Any) -> None:
+    writer = frame.write.format("moldau").mode("append").option("kafka.bootstrap.servers", topics.bootstrap)
+    writer.options(**options).save()
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_rows_become_records(spark: SparkSession, topics: Topics, delivery: str) -> None:
+    topic = topics.create(partitions=3)
+    frame = spark.range(1000).selectExpr("cast(id as string) as key", "concat('v', id) as value")
+    write(frame, topics, topic=topic, delivery=delivery)
+    rows = topics.rows(topic)
+    assert sorted(int(row.key or b"") for row in rows) == list(range(1000))
+    assert all(row.value == b"v" + (row.key or b"") for row in rows)
+    assert {row.partition for row in rows} == {0, 1, 2}
+    assert not [group for group in topics.groups() if "batch-" in group]
+
+
+def test_columns_say_topic_partition_and_headers(spark: SparkSession, topics: Topics) -> None:
+    one, two = topics.create(partitions=4), topics.create(partitions=4)
+    frame = spark.createDataFrame(
+        [
+            (one, 3, b"a", [("h", b"1"), ("g", None)]),
+            (two, 1, b"b", None),
+            (one, None, None, []),
+        ],
+        "topic string, partition int, value binary, headers array<struct<key:string,value:binary>>",
+    )
+    write(frame, topics)
+    found = {row.value: row for row in topics.rows(one)}
+    assert (found[b"a"].partition, found[b"a"].headers) == (3, (("h", b"1"), ("g", None)))
+    assert found[None].headers == ()
+    assert [(row.partition, row.value) for row in topics.rows(two)] == [(1, b"b")]
+
+
+def test_a_key_goes_where_java_sends_it(spark: SparkSession, topics: Topics) -> None:
+    topic = topics.create(partitions=10)
+    write(spark.createDataFrame([("foobar", "v")], "key string, value string"), topics, topic=topic)
+    # murmur2("foobar") masked to 31 bits is 1357151166 by Kafka's own unit test data (-790332482).
+    assert [row.partition for row in topics.rows(topic)] == [(-790332482 & 0x7FFFFFFF) % 10]
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "told"),
+    [
+        ("value int", {"topic": "t"}, "column 'value' is int; allowed is binary or string"),
+        ("other string", {"topic": "t"}, "the frame has no column 'value'"),
+        ("value string", {}, "give the option topic, or a column 'topic'"),
+        ("value string", {"topic": "t", "delivery": "maybe"}, "delivery = 'maybe': allowed are at-least-once"),
+        ("value string", {"topic": "t", "kafka.key.serializer": "x"}, "kafka.key.serializer"),
+    ],
+)
+def test_wrong_frames_and_options_are_named(
+    spark: SparkSession, topics: Topics, schema: str, options: dict[str, str], told: str
+) -> None:
+    with pytest.raises(Exception, match=told):
+        write(spark.createDataFrame([], schema), topics, **options)
+
+
+def stream_copy(spark: SparkSession, topics: Topics, source: str, checkpoint: Path, **options: str) -> None:
+    stream = (
+        spark.readStream.format("moldau")
+        .options(**{"kafka.bootstrap.servers": topics.bootstrap, "subscribe": source, "startingOffsets": "earliest"})
+        .option("maxOffsetsPerTrigger", 100)
+        .load()
+    )
+    query = (
+        stream.select("key", "value")
+        .writeStream.format("moldau")
+        .options(**{"kafka.bootstrap.servers": topics.bootstrap, "checkpointLocation": str(checkpoint), **options})
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(120)
+
+
+def newest(folder: Path) -> Path:
+    return max((path for path in folder.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+
+
+def forget_last_commit(checkpoint: Path) -> None:
+    """As if the driver had died between writing a batch and noting that it did."""
+    last = newest(checkpoint / "commits")
+    last.unlink()
+    last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(("delivery", "times"), [("exactly-once", {1}), ("at-least-once", {1, 2})])
+def test_a_batch_that_runs_again(
+    spark: SparkSession, topics: Topics, checkpoint: Path, delivery: str, times: set[int]
+) -> None:
+    source, target = topics.create(partitions=2), topics.create(partitions=2)
+    topics.produce(source, [b"%d" % index for index in range(250)])
+    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery)
+    forget_last_commit(checkpoint)
+    topics.produce(source, [b"%d" % index for index in range(250, 300)])
+    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery)
+    counts = Counter(topics.values(target))
+    assert sorted(int(value or b"") for value in counts) == list(range(300))
+    assert set(counts.values()) == times
