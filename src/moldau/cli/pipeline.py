@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import add_output_option, print_rows
 from moldau.cli.pipeline_progress import ProgressLines, status_rows
+from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
 from moldau.spark.pipelines.durations import duration_ms
 from moldau.spark.pipelines.folders import AlreadyRunning, PipelineFolder
@@ -204,7 +205,7 @@ def reset(options: Namespace) -> int:
 
 
 def replay(options: Namespace) -> int:
-    starting = starting_options(options.start, now_ms=int(time.time() * 1000))
+    starting = starting_options(options.start, now_ms=SystemClock().now_ms())
     plan = checked(options.file)
     folder = folder_of(plan, options.file)
     with folder.locked():

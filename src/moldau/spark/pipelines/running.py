@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from moldau.core.clock import Clock, SystemClock
 from moldau.spark.pipelines.folders import PipelineFolder
 from moldau.spark.pipelines.frames import Frames, said_by, spark_failures
 from moldau.spark.pipelines.plan import PipelineError, Plan
@@ -83,6 +84,7 @@ class Runner:
         plan: Plan,
         say: Callable[[str], None],
         restarts_max: int | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.queries = [Running(job) for job in jobs]
         self._folder = folder
@@ -90,7 +92,8 @@ class Runner:
         self._say = say
         self._restarts_max = restarts_max
         self._stopping = False
-        self._begun_s = time.time()
+        self._clock = clock or SystemClock()
+        self._begun_ms = self._clock.now_ms()
 
     def stop(self) -> None:
         """Called by a signal's handler: only takes note."""
@@ -187,8 +190,8 @@ class Runner:
             {
                 "pipeline": self._plan.name,
                 "running": not over,
-                "started_ms": int(self._begun_s * 1000),
-                "updated_ms": int(time.time() * 1000),
+                "started_ms": self._begun_ms,
+                "updated_ms": self._clock.now_ms(),
                 "queries": {one.job.sink.name: one.as_json() for one in self.queries},
             }
         )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.folders import PipelineFolder
 from moldau.spark.pipelines.grammar import parse
 
@@ -60,7 +61,7 @@ class StayingStreams:
                 start_new_session=True,
             )
         folder, begun = self._pipeline(path), time.monotonic()
-        begun_ms = time.time() * 1000
+        begun_ms = SystemClock().now_ms()
         while True:
             told = folder.read_status()
             queries = told["queries"].values() if told and told["updated_ms"] >= begun_ms else ()
