@@ -10,11 +10,14 @@ from typing import Any
 from moldau.coordinator.journal import Producer
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.groups.classic import Syncing
 from moldau.groups.coordinator import GroupCoordinator
+from moldau.groups.group import State
 from moldau.groups.limits import GroupLimits
 from moldau.groups.offsets import CommittedPartition, Committing
 from moldau.replication.partition import Leadership, Partition
 from moldau.wire.messages.join_group import JoinGroupResponse
+from moldau.wire.messages.sync_group import SyncGroupResponse
 from tests.coordinator.loops import on_a_loop
 from tests.coordinator.partitions import new_partition, reopened
 from tests.groups.worlds import GROUP, joining
@@ -34,17 +37,17 @@ class Broker:
         self.partitions: dict[int, Partition] = {index: new_partition(folder, index) for index in range(PARTITIONS)}
         self.groups = self.coordinator()
 
-    def coordinator(self) -> GroupCoordinator:
+    def coordinator(self, members_max: int = 10) -> GroupCoordinator:
         return GroupCoordinator(
             partition_of=self.partitions.get,
             partition_count=lambda: PARTITIONS,
-            limits=GroupLimits(initial_rebalance_delay_ms=0),
+            limits=GroupLimits(initial_rebalance_delay_ms=0, members_max=members_max),
             clock=Clock(),
         )
 
-    def crash(self) -> None:
+    def crash(self, *, members_max: int = 10) -> None:
         self.partitions.update({index: reopened(partition) for index, partition in self.partitions.items()})
-        self.groups = self.coordinator()
+        self.groups = self.coordinator(members_max)
 
     def partition_of(self, group_id: str) -> Partition:
         return self.partitions[self.groups.index_of(group_id)]
@@ -164,3 +167,63 @@ async def test_at_the_end_everybody_is_sent_away(tmp_path: Path) -> None:
     await asyncio.sleep(0)
     await broker.groups.stop()
     assert await commit == [ErrorCode.NONE], "what was decided is written"
+
+
+@on_a_loop
+async def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_too(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    await broker.commit(GROUP, 41)
+    broker.crash()
+    broker.groups.resume()
+    broker.groups.topics_deleted(["orders"])
+    await broker.loaded()
+    assert await broker.offsets(GROUP) == {}
+    assert await broker.commit(GROUP, 1) == [ErrorCode.NONE]
+    broker.crash()
+    await broker.loaded()
+    assert await broker.offsets(GROUP) == {("orders", 0): 1}, "those of the next topic of that name stay"
+
+
+def ask_to_join(broker: Broker, member_id: str = "", new_id: str = "") -> Any:
+    request = joining(member_id, new_id=new_id, must_know_id=False)
+    return broker.groups.write(
+        GROUP,
+        lambda shard, now_ms: shard.decide_join(request, now_ms),
+        lambda error: JoinGroupResponse(error_code=error),
+    )
+
+
+def hand_in(broker: Broker, member_id: str, generation: int) -> Any:
+    request = Syncing(
+        group_id=GROUP, member_id=member_id, generation=generation, assignments={"a": b"first", "b": b"second"}
+    )
+    return broker.groups.write(
+        GROUP,
+        lambda shard, now_ms: shard.decide_sync(request, now_ms),
+        lambda error: SyncGroupResponse(error_code=error),
+    )
+
+
+async def fill_with_two(broker: Broker) -> None:
+    await done(ask_to_join(broker, new_id="a"))
+    joined = [await done(each) for each in (ask_to_join(broker, new_id="b"), ask_to_join(broker, "a"))]
+    synced = [hand_in(broker, each.member_id, each.generation_id) for each in joined]
+    assert [(await done(each)).assignment for each in synced] == [b"second", b"first"]
+
+
+@on_a_loop
+async def test_a_group_that_is_too_large_for_a_lowered_limit_must_join_again(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    await fill_with_two(broker)
+    broker.crash(members_max=2)
+    await broker.loaded()
+    assert state_of(broker) is State.STABLE
+    broker.crash(members_max=1)
+    await broker.loaded()
+    assert state_of(broker) is State.PREPARING
+
+
+def state_of(broker: Broker) -> State:
+    shards = broker.groups.shards()
+    assert isinstance(shards, list)
+    return next(shard.groups[GROUP].state for shard in shards if GROUP in shard.groups)

@@ -108,6 +108,12 @@ class Shards(Generic[M]):
         for slot in self._slots.values():
             yield slot.runtime.machine
 
+    def loading(self) -> Iterator[M]:
+        """Those that are not what the log holds yet."""
+        for slot in self._slots.values():
+            if not slot.is_loaded and not slot.runtime.is_stopped:
+                yield slot.runtime.machine
+
     def resume(self) -> None:
         """Begin to load what the logs hold. Partitions without any record wait until somebody needs them."""
         for index in self._in_use():

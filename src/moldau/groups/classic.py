@@ -166,6 +166,13 @@ def decide_session_expired(
     return turn.decide(None)
 
 
+def decide_overfull(group: Group, *, limits: GroupLimits, now_ms: int) -> Decision[None]:
+    """`group.max.size` was lowered before a restart: all join again, after they could commit, and not all get in."""
+    turn = Turn(group, group.group_id, limits=limits, now_ms=now_ms)
+    turn.rebalance()
+    return turn.decide(None)
+
+
 def decide_join_expired(group: Group | None, group_id: str, *, limits: GroupLimits, now_ms: int) -> Decision[None]:
     """The time to join is over. A new group goes on waiting while members keep coming, up to its longest time-out."""
     if group is None or group.state is not State.PREPARING:

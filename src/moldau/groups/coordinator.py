@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import TypeVar
 
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import Producer
 from moldau.coordinator.placement import partition_for
-from moldau.coordinator.shards import Shards, nobody_hears
+from moldau.coordinator.shards import Shards, Slot, nobody_hears
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
+from moldau.groups import classic
+from moldau.groups.group import Group
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.groups.offsets import Committing
 from moldau.groups.shard import GroupShard
@@ -40,7 +43,10 @@ class GroupCoordinator:
             partition_of=partition_of,
             partition_count=partition_count,
             clock=clock,
+            on_started=self._started,
         )
+        self._gone: dict[GroupShard, frozenset[str]] = {}
+        """Topics that were deleted while a shard was loaded."""
 
     def index_of(self, group_id: str) -> int:
         return partition_for(group_id, self._shards.partition_count)
@@ -103,6 +109,16 @@ class GroupCoordinator:
     def topics_deleted(self, topics: Collection[str]) -> None:
         for runtime in self._shards.loaded():
             runtime.write(lambda shard, _: shard.decide_topics_deleted(topics), nobody_hears)
+        gone = self._gone
+        self._gone = {shard: gone.get(shard, frozenset()).union(topics) for shard in self._shards.loading()}
+
+    def _started(self, slot: Slot[GroupShard]) -> None:
+        runtime, shard = slot.runtime, slot.runtime.machine
+        gone = self._gone.pop(shard, frozenset())
+        if gone:
+            runtime.write(lambda shard, _: shard.decide_topics_deleted(gone), nobody_hears)
+        for group in [each for each in shard.groups.values() if len(each.members) > shard.limits.members_max]:
+            runtime.write(partial(_decide_overfull, group), nobody_hears)
 
     def resume(self) -> None:
         """Begin to load what is there from before."""
@@ -110,3 +126,7 @@ class GroupCoordinator:
 
     async def stop(self) -> None:
         await self._shards.stop()
+
+
+def _decide_overfull(group: Group, shard: GroupShard, now_ms: int) -> Decision[None]:
+    return classic.decide_overfull(group, limits=shard.limits, now_ms=now_ms)
