@@ -76,3 +76,12 @@ def test_nobody_writes_after_another_broker_took_over(tmp_path: Path) -> None:
     with pytest.raises(ApiError) as refused:
         journal.append([(b"a", b"1")], 5)
     assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_an_entry_must_fit_into_a_batch_and_into_a_segment(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path)
+    journal = PartitionJournal(partition)
+    defaults = partition.log.config
+    assert journal.entry_bytes_max == defaults.max_message_bytes < defaults.segment_bytes
+    partition.log.update_config(defaults.override({"segment.bytes": "1048576", "max.message.bytes": "2000000"}))
+    assert journal.entry_bytes_max == 1_048_576

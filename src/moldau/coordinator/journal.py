@@ -109,7 +109,8 @@ class PartitionJournal:
 
     @property
     def entry_bytes_max(self) -> int:
-        return self._partition.log.config.max_message_bytes
+        config = self._partition.log.config
+        return min(config.max_message_bytes, config.segment_bytes)  # a batch must fit into a segment too
 
     @property
     def is_ours(self) -> bool:
