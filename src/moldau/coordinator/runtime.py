@@ -220,7 +220,7 @@ class Runtime(Generic[M]):
         for timer in timers:
             if timer.at_ms is None:
                 self._timers.cancel(timer.key)
-            else:
+            elif not timer.is_kept or timer.key not in self._timers:
                 self._timers.set(timer.key, timer.at_ms - now_ms)
 
     def _fire(self, key: Hashable) -> None:

@@ -25,6 +25,9 @@ class Timers:
     def __len__(self) -> int:
         return len(self._deadlines)
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._deadlines
+
     def set(self, key: Hashable, delay_ms: int) -> None:
         """Measured on the loop's clock, which no correction of the wall clock moves."""
         deadline_s = self._loop.time() + delay_ms / 1000

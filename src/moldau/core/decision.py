@@ -16,6 +16,8 @@ class Timer(msgspec.Struct, frozen=True):
 
     key: Hashable
     at_ms: int | None
+    is_kept: bool = False
+    """One that is set already stays where it is."""
 
 
 class Parked(msgspec.Struct, frozen=True):

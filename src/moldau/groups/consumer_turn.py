@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from moldau.core.decision import Decision, Timer
 from moldau.groups.assignors import ASSIGNORS, MemberSpec
 from moldau.groups.consumer_facts import (
@@ -19,7 +21,7 @@ from moldau.groups.consumer_facts import (
     TopicsChecked,
 )
 from moldau.groups.consumer_group import ConsumerGroup
-from moldau.groups.consumer_members import MemberState, Partitions
+from moldau.groups.consumer_members import JOIN_EPOCH, ConsumerMember, MemberState, Partitions
 from moldau.groups.limits import ConsumerGroupConfig
 from moldau.groups.reconciliation import Goal, reconcile
 from moldau.groups.topics import Topics
@@ -29,6 +31,10 @@ R = TypeVar("R")
 CONSUMER_SESSION = "consumer session"
 CONSUMER_REBALANCE = "consumer rebalance"
 CONSUMER_REGEX = "consumer regex"
+CONSUMER_JOIN = "consumer join"
+CONSUMER_SYNC = "consumer sync"
+MEMBER_TIMERS = (CONSUMER_SESSION, CONSUMER_REBALANCE, CONSUMER_JOIN, CONSUMER_SYNC)
+CONSUMER_TIMERS = (*MEMBER_TIMERS, CONSUMER_REGEX)
 
 
 def consumer_session_key(group_id: str, member_id: str) -> Hashable:
@@ -37,6 +43,21 @@ def consumer_session_key(group_id: str, member_id: str) -> Hashable:
 
 def consumer_rebalance_key(group_id: str, member_id: str) -> Hashable:
     return (CONSUMER_REBALANCE, group_id, member_id)
+
+
+def consumer_join_key(group_id: str, member_id: str) -> Hashable:
+    """The time that a classic member has to join again."""
+    return (CONSUMER_JOIN, group_id, member_id)
+
+
+def consumer_sync_key(group_id: str, member_id: str) -> Hashable:
+    """The time that a classic member has to fetch its assignment."""
+    return (CONSUMER_SYNC, group_id, member_id)
+
+
+def consumer_keys(group_id: str, member_id: str) -> tuple[Hashable, ...]:
+    """All timers of one member."""
+    return tuple((kind, group_id, member_id) for kind in MEMBER_TIMERS)
 
 
 def consumer_regex_key(group_id: str) -> Hashable:
@@ -54,11 +75,10 @@ class ConsumerTurn:
         self.topics = topics
         self.now_ms = now_ms
         self._facts: list[ConsumerFact] = []
-        self._timers: dict[Hashable, int | None] = {}
+        self._timers: dict[Hashable, Timer] = {}
 
     def decide(self, reply: R) -> Decision[R]:
-        timers = tuple(Timer(key, at_ms) for key, at_ms in self._timers.items())
-        return Decision(tuple(self._facts), reply, timers)
+        return Decision(tuple(self._facts), reply, tuple(self._timers.values()))
 
     def record(self, fact: ConsumerFact) -> None:
         if not self._facts:
@@ -67,27 +87,41 @@ class ConsumerTurn:
         self.group.apply(fact)
 
     def set_timer(self, key: Hashable, delay_ms: int) -> None:
-        self._timers[key] = self.now_ms + delay_ms
+        self._timers[key] = Timer(key, self.now_ms + delay_ms)
+
+    def begin_timer(self, key: Hashable, delay_ms: int) -> None:
+        """Unless it runs already."""
+        self._timers[key] = Timer(key, self.now_ms + delay_ms, is_kept=True)
 
     def cancel_timer(self, key: Hashable) -> None:
-        self._timers[key] = None
+        self._timers[key] = Timer(key, None)
 
     def await_heartbeat(self, member_id: str) -> None:
-        self.set_timer(consumer_session_key(self.group.group_id, member_id), self.config.session_timeout_ms)
+        """A classic member says itself how long it may be silent."""
+        classic = self.group.members[member_id].profile.classic
+        timeout_ms = self.config.session_timeout_ms if classic is None else classic.session_timeout_ms
+        self.set_timer(consumer_session_key(self.group.group_id, member_id), timeout_ms)
 
     def remove(self, member_id: str) -> None:
         group_id = self.group.group_id
         self.record(ProgressSet(group_id, member_id, None))
         self.record(TargetSet(group_id, member_id, None))
         self.record(ProfileSet(group_id, member_id, None))
-        self.cancel_timer(consumer_session_key(group_id, member_id))
-        self.cancel_timer(consumer_rebalance_key(group_id, member_id))
+        for key in consumer_keys(group_id, member_id):
+            self.cancel_timer(key)
+
+    def replace(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
+        """A static member takes its own place under another id."""
+        group_id, target = self.group.group_id, self.group.target.get(old.member_id, {})
+        progress = replace(old.progress, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+        self.remove(old.member_id)
+        self.record(ProfileSet(group_id, member_id, old.profile))
+        self.record(TargetSet(group_id, member_id, target))
+        self.record(ProgressSet(group_id, member_id, progress))
+        return self.group.members[member_id]
 
     def fence(self, member_ids: Collection[str]) -> None:
-        """Members go, whatever they have is free, and the others share it.
-
-        Where the last member of the new protocol goes and classic ones stay, migration turns the group back here.
-        """
+        """Members go, whatever they have is free, and the others share it."""
         if not member_ids:
             return
         for member_id in member_ids:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.groups.classic import Leaving
-from moldau.groups.consumer_facts import ProfileSet, ProgressSet, RegexSet, ResolvedRegex, TargetSet
+from moldau.groups.consumer_facts import ProfileSet, ProgressSet, RegexSet, ResolvedRegex
 from moldau.groups.consumer_group import ConsumerGroup
 from moldau.groups.consumer_members import (
     JOIN_EPOCH,
@@ -220,20 +220,13 @@ def _has_only(owned: Partitions | None, assigned: EpochPartitions) -> bool:
 
 def _replaced(turn: ConsumerTurn, old: ConsumerMember, member_id: str, instance_id: str) -> ConsumerMember:
     """A static member came back: it takes its own place under another id, once the old one has left for a while."""
-    group = turn.group
     if not old.is_classic and old.epoch != STATIC_LEAVE_EPOCH:
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id "
             f"is owned by {old.member_id} member.",
         )
-    progress = replace(old.progress, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
-    target = group.target.get(old.member_id, {})
-    turn.remove(old.member_id)
-    turn.record(ProfileSet(group.group_id, member_id, old.profile))
-    turn.record(TargetSet(group.group_id, member_id, target))
-    turn.record(ProgressSet(group.group_id, member_id, progress))
-    return turn.group.members[member_id]
+    return turn.replace(old, member_id)
 
 
 def _updated(profile: Profile, beat: Beat) -> Profile:
@@ -345,8 +338,8 @@ def resume(turn: ConsumerTurn) -> None:
             turn.set_timer(key, member.profile.rebalance_timeout_ms)
 
 
-def session_expired(turn: ConsumerTurn, member_id: str) -> Decision[None]:
-    """A member was silent for too long."""
+def member_expired(turn: ConsumerTurn, member_id: str) -> Decision[None]:
+    """A member was silent for too long, or a classic one did not join or fetch its assignment in time."""
     if member_id in turn.group.members:
         turn.fence((member_id,))
     return turn.decide(None)

@@ -19,7 +19,7 @@ JoinReply: TypeAlias = JoinGroupResponse | Parked
 
 
 def decide_join(group: Group | None, joining: Joining, *, limits: GroupLimits, now_ms: int) -> Decision[JoinReply]:
-    refusal = _check(joining, limits)
+    refusal = check(joining, limits)
     if refusal is None and group is None and joining.member_id:
         refusal = ErrorCode.UNKNOWN_MEMBER_ID
     if refusal is not None:
@@ -35,7 +35,8 @@ def decide_join(group: Group | None, joining: Joining, *, limits: GroupLimits, n
     return turn.decide(reply)
 
 
-def _check(joining: Joining, limits: GroupLimits) -> ErrorCode | None:
+def check(joining: Joining, limits: GroupLimits) -> ErrorCode | None:
+    """What is wrong with a request whatever the group is."""
     if not joining.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if not limits.session_timeout_ms_min <= joining.session_timeout_ms <= limits.session_timeout_ms_max:

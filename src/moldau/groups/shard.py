@@ -1,7 +1,7 @@
 """The groups whose ids fall into one partition of `__consumer_offsets`: their state, and every decision about it.
 
-A group is classic or a consumer group, and here is where one becomes the other: while it is empty by `decide_join` and
-`decide_consumer_heartbeat`. With members in it that is migration's part, and refused by both.
+A group is classic or a consumer group. One becomes the other by the first member of the other kind, or the last: here
+if nobody else is there, by `migration.py` if members go along.
 
 Decisions read the state and change nothing; `apply` changes it and looks at no clock. Recovery is `apply` of what the
 log holds.
@@ -10,17 +10,17 @@ log holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from moldau.coordinator.journal import Stored
 from moldau.core.decision import Decision, Timer
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.groups import classic, consumer_offsets, heartbeating, joining, offsets
+from moldau.groups import classic, consumer_offsets, heartbeating, joining, migration, mixed, offsets
 from moldau.groups.classic import Leaving, Syncing, SyncReply
 from moldau.groups.consumer_facts import ConsumerFact, GroupEpochSet, is_removal
 from moldau.groups.consumer_group import ConsumerGroup
 from moldau.groups.consumer_records import encode_consumer_fact
-from moldau.groups.consumer_turn import CONSUMER_REBALANCE, CONSUMER_REGEX, CONSUMER_SESSION, ConsumerTurn
+from moldau.groups.consumer_turn import CONSUMER_REBALANCE, CONSUMER_REGEX, CONSUMER_TIMERS, ConsumerTurn
 from moldau.groups.group import Group
 from moldau.groups.heartbeating import Beat
 from moldau.groups.joining import JoinReply
@@ -46,6 +46,8 @@ from moldau.groups.records import (
 from moldau.groups.topics import Topics
 from moldau.wire.batch import NO_PRODUCER_ID
 from moldau.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+
+R = TypeVar("R")
 
 EXPIRY = ("expiry", "", "")
 
@@ -165,7 +167,7 @@ class GroupShard:
             return classic.decide_join_expired(group, group_id, limits=limits, now_ms=now_ms)
         if kind == SYNC:
             return classic.decide_sync_expired(group, group_id, limits=limits, now_ms=now_ms)
-        if kind in (CONSUMER_SESSION, CONSUMER_REBALANCE, CONSUMER_REGEX):
+        if kind in CONSUMER_TIMERS:
             return self._decide_consumer_timer(kind, group_id, member_id, now_ms)
         return self.decide_expiry(now_ms)
 
@@ -176,29 +178,40 @@ class GroupShard:
         turn = self._turn(group, now_ms)
         if kind == CONSUMER_REGEX:
             return heartbeating.resolve_regexes(turn)
-        if kind == CONSUMER_REBALANCE:
-            return heartbeating.rebalance_expired(turn, member_id)
-        return heartbeating.session_expired(turn, member_id)
+        expired = heartbeating.rebalance_expired if kind == CONSUMER_REBALANCE else heartbeating.member_expired
+        return self._or_downgraded(turn, expired(turn, member_id))
 
     def decide_consumer_heartbeat(self, beat: Beat, now_ms: int) -> Decision[ConsumerGroupHeartbeatResponse]:
         group_id = beat.group_id
         group, old = self.consumer_groups.get(group_id), self.groups.get(group_id)
         try:
-            if group is None and (not beat.is_joining or (old is not None and not old.is_empty)):
+            if group is None and not beat.is_joining:
                 raise heartbeating.no_group(group_id, is_classic=old is not None, is_leaving=beat.is_leaving)
             turn = self._turn(group or ConsumerGroup(group_id), now_ms)
+            if old is not None and not old.is_empty:
+                migration.upgrade(turn, old)
             reply = heartbeating.leave(turn, beat) if beat.is_leaving else heartbeating.heartbeat(turn, beat)
         except ApiError as wrong:
             return Decision.reply_only(
                 ConsumerGroupHeartbeatResponse(error_code=wrong.code, error_message=wrong.message)
             )
         decision = turn.decide(reply)
-        return decision if old is None else decision.after(GroupDeleted(group_id))
+        if old is not None:
+            facts = (GroupDeleted(group_id), *decision.records)
+            return Decision(facts, reply, decision.timers, migration.interrupted(old))
+        return self._or_downgraded(turn, decision)
+
+    def _or_downgraded(self, turn: ConsumerTurn, decision: Decision[R]) -> Decision[R]:
+        """What was decided, unless only classic members are left by it."""
+        if not decision.records or not migration.may_downgrade(turn.group, turn.config, self.limits):
+            return decision
+        before = self.consumer_groups[turn.group.group_id]
+        return migration.downgrade(turn, decision.reply, ended=before, generation=before.epoch, limits=self.limits)
 
     def decide_join(self, request: Joining, now_ms: int) -> Decision[JoinReply]:
         consumer_group = self.consumer_groups.get(request.group_id)
         if consumer_group is not None and not consumer_group.is_empty:
-            return Decision.reply_only(joining.refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+            return mixed.decide_join(self._turn(consumer_group, now_ms), request, self.limits)
         group = self.groups.get(request.group_id)
         decision = joining.decide_join(group, request, limits=self.limits, now_ms=now_ms)
         if consumer_group is None or not decision.records:
@@ -206,18 +219,26 @@ class GroupShard:
         return decision.after(*consumer_offsets.end_of(consumer_group))
 
     def decide_sync(self, request: Syncing, now_ms: int) -> Decision[SyncReply]:
+        consumer_group = self.consumer_groups.get(request.group_id)
+        if consumer_group is not None:
+            return mixed.decide_sync(self._turn(consumer_group, now_ms), request)
         return classic.decide_sync(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
 
     def decide_heartbeat(
         self, group_id: str, member_id: str, generation: int, *, instance_id: str | None, now_ms: int
     ) -> Decision[ErrorCode]:
+        consumer_group = self.consumer_groups.get(group_id)
+        if consumer_group is not None:
+            turn = self._turn(consumer_group, now_ms)
+            return mixed.decide_heartbeat(turn, member_id, generation, instance_id=instance_id)
         group = self.groups.get(group_id)
         return classic.decide_heartbeat(group, member_id, generation, instance_id=instance_id, now_ms=now_ms)
 
     def decide_leave(self, group_id: str, leaving: Sequence[Leaving], now_ms: int) -> Decision[list[ErrorCode]]:
         consumer_group = self.consumer_groups.get(group_id)
         if consumer_group is not None:
-            return heartbeating.remove_members(self._turn(consumer_group, now_ms), leaving)
+            turn = self._turn(consumer_group, now_ms)
+            return self._or_downgraded(turn, heartbeating.remove_members(turn, leaving))
         group = self.groups.get(group_id)
         return classic.decide_leave(group, group_id, leaving, limits=self.limits, now_ms=now_ms)
 
