@@ -29,17 +29,20 @@ def has(member_id: str, *partitions: int, epoch: int = 2) -> ProgressSet:
 
 
 def test_the_state_follows_from_the_facts() -> None:
-    group = group_of()
-    assert group.state is ConsumerState.EMPTY
-    group.apply(ProfileSet("g", "a", Profile()))
-    group.apply(GroupEpochSet("g", 2))
-    assert group.state is ConsumerState.ASSIGNING
-    group.apply(TargetEpochSet("g", 2, 5))
-    assert group.state is ConsumerState.RECONCILING
-    group.apply(has("a", 1))
-    assert group.state is ConsumerState.STABLE
-    group.apply(ProgressSet("g", "a", Progress(2, 0, MemberState.UNRELEASED)))
-    assert group.state is ConsumerState.RECONCILING
+    group, states = group_of(), [ConsumerState.EMPTY]
+    for fact in (
+        ProfileSet("g", "a", Profile()),
+        GroupEpochSet("g", 2),
+        TargetEpochSet("g", 2, 5),
+        has("a", 1),
+        ProgressSet("g", "a", Progress(2, 0, MemberState.UNRELEASED)),
+        ProfileSet("g", "a", None),
+    ):
+        group.apply(fact)
+        states.append(group.state)
+    assert [state.value for state in states] == [
+        "Empty", "Reconciling", "Assigning", "Reconciling", "Stable", "Reconciling", "Empty",
+    ]  # fmt: skip
 
 
 def test_a_partition_has_an_owner_until_it_is_given_up() -> None:

@@ -18,7 +18,7 @@ from moldau.groups.consumer_facts import (
     TopicsChecked,
 )
 from moldau.groups.consumer_group import ConsumerState
-from moldau.groups.consumer_members import MemberState, Profile, Progress
+from moldau.groups.consumer_members import MemberState, Partitions, Profile, Progress
 from moldau.groups.consumer_turn import consumer_session_key
 from moldau.groups.heartbeating import Beat, check_beat
 from moldau.groups.limits import ConsumerGroupConfig
@@ -181,7 +181,8 @@ def test_one_epoch_behind_is_forgiven_to_who_has_nothing_that_it_should_not() ->
     world = shared("a", "b")
     behind = world.group.members["a"].progress.previous_epoch
     assert world.send(beat("a", behind, owned=world.owned["a"])).error_code == ErrorCode.NONE
-    for owned in (None, {ORDERS: frozenset(range(4))}, {topic_id("other"): frozenset()}):
+    wrong: list[Partitions | None] = [None, {ORDERS: frozenset(range(4))}, {topic_id("other"): frozenset()}]
+    for owned in wrong:
         assert world.send(beat("a", behind, owned=owned)).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 

@@ -13,6 +13,7 @@ from moldau.core.errors import ProtocolViolation
 from moldau.groups.group import Group, State
 from moldau.groups.members import Member, Protocol
 from moldau.groups.records import (
+    ClassicFact,
     CommittedOffset,
     Fact,
     GroupChanged,
@@ -102,7 +103,7 @@ WRITTEN_BY_KAFKA: list[tuple[Fact, str, str | None]] = [
 
 
 @pytest.mark.parametrize(("fact", "key", "value"), WRITTEN_BY_KAFKA)
-def test_the_same_bytes_as_apache_kafka(fact: Fact, key: str, value: str | None) -> None:
+def test_the_same_bytes_as_apache_kafka(fact: ClassicFact, key: str, value: str | None) -> None:
     assert encode_fact(fact) == (bytes.fromhex(key), None if value is None else bytes.fromhex(value))
 
 
