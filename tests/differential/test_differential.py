@@ -18,6 +18,7 @@ from tests.differential.scenarios import (
     groups,
     idempotence,
     malformed,
+    migration,
     offsets,
     produce,
     record_batches,
@@ -44,6 +45,7 @@ MODULES = (
     groups,
     consumer_groups,
     transactions,
+    migration,
     malformed,
 )
 SCENARIOS: dict[str, Scenario] = {

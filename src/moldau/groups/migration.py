@@ -93,7 +93,6 @@ def _upgraded(old: Group, member: Member, topics: Topics) -> ConsumerMember:
         instance_id=member.instance_id,
         rack_id=subscription.rack_id,
         topics=frozenset(subscription.topics),
-        regex=None,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         classic=ClassicPart(member.session_timeout_ms, member.protocols),
     )

@@ -37,7 +37,7 @@ def decide_join(turn: ConsumerTurn, joining: Joining, limits: GroupLimits) -> De
     try:
         subscription = _enter(turn, joining, member_id)
     except ApiError as wrong:
-        told_id = member_id if wrong.code is ErrorCode.MEMBER_ID_REQUIRED else joining.member_id
+        told_id = member_id if wrong.code is ErrorCode.MEMBER_ID_REQUIRED else ""
         return Decision.reply_only(refused(wrong.code, told_id))
     is_last = known is not None and not known.is_classic and may_downgrade(turn.group, turn.config, limits)
     is_stale = turn.group.target_epoch < turn.group.epoch

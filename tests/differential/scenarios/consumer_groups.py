@@ -90,6 +90,8 @@ def look(world: World, note: str, *group_ids: str) -> None:
                 member["subscribed_topic_names"].sort()
                 for held in (member["assignment"], member["target_assignment"]):
                     held["topic_partitions"].sort(key=lambda one: str(one["topic_name"]))
+                    for each in held["topic_partitions"]:
+                        each["partitions"].sort()
         world.note(f"ConsumerGroupDescribe v{version} {note}", answer)
 
 
