@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import add_output_option, print_rows
 from moldau.cli.pipeline_progress import ProgressLines, status_rows
@@ -64,6 +65,14 @@ def parse(arguments: list[str]) -> Namespace:
     def action(name: str, does: Callable[[Namespace], int], summary: str) -> ArgumentParser:
         made = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         made.add_argument("file", type=Path, metavar="FILE", help="a .sql or .py file")
+        made.add_argument(
+            "--set",
+            dest="settings",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="before the file's own: bootstrap.servers, checkpoint, spark.…; may be repeated",
+        )
         made.set_defaults(action=does)
         return made
 
@@ -91,9 +100,18 @@ def add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress, only what goes wrong")
 
 
-def checked(path: Path) -> Plan:
+def loaded(options: Namespace) -> Plan:
+    """The command line goes before the file, and both before the environment."""
+    settings = dict(split_pair(pair, option="--set") for pair in options.settings)
+    plan = load(options.file, settings)
+    if BOOTSTRAP_VARIABLE in os.environ and "bootstrap.servers" not in plan.settings:
+        plan = load(options.file, {**settings, "bootstrap.servers": os.environ[BOOTSTRAP_VARIABLE]})
+    return plan
+
+
+def checked(options: Namespace) -> Plan:
     """A sound plan; its warnings are said, its errors end the command."""
-    plan = load(path)
+    plan = loaded(options)
     found = check(plan)
     errors = [problem for problem in found if problem.is_error]
     for problem in found if len(errors) > 1 else [one for one in found if not one.is_error]:
@@ -122,7 +140,7 @@ def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None =
 def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int:
     from moldau.spark.pipelines.running import Runner
 
-    plan = checked(options.file)
+    plan = checked(options)
     folder = folder_of(plan, options.file)
     with folder.locked():
         print(f"pipeline {plan.name}: starting Spark", file=sys.stderr)
@@ -141,7 +159,7 @@ def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int
 
 
 def check_file(options: Namespace) -> int:
-    plan = checked(options.file)
+    plan = checked(options)
     if not options.quick:
         made = jobs(plan, options)
         for one in made:
@@ -153,7 +171,7 @@ def check_file(options: Namespace) -> int:
 
 
 def graph(options: Namespace) -> int:
-    plan = load(options.file)
+    plan = loaded(options)
     sys.stdout.write(DRAWINGS[options.drawing](plan))
     for problem in check(plan):
         print(Problem(*problem), file=sys.stderr)
@@ -161,7 +179,7 @@ def graph(options: Namespace) -> int:
 
 
 def status(options: Namespace) -> int:
-    plan = load(options.file)
+    plan = loaded(options)
     folder = folder_of(plan, options.file)
     told = folder.read_status()
     if told is None:
@@ -172,7 +190,7 @@ def status(options: Namespace) -> int:
 
 
 def stop(options: Namespace) -> int:
-    plan = load(options.file)
+    plan = loaded(options)
     folder = folder_of(plan, options.file)
     pid = folder.running_pid()
     if pid is None:
@@ -188,7 +206,7 @@ def stop(options: Namespace) -> int:
 
 
 def reset(options: Namespace) -> int:
-    plan = load(options.file)
+    plan = loaded(options)
     folder = folder_of(plan, options.file)
     unknown = set(options.sink or ()) - {sink.name for sink in plan.sinks}
     if unknown:
@@ -206,7 +224,7 @@ def reset(options: Namespace) -> int:
 
 def replay(options: Namespace) -> int:
     starting = starting_options(options.start, now_ms=SystemClock().now_ms())
-    plan = checked(options.file)
+    plan = checked(options)
     folder = folder_of(plan, options.file)
     with folder.locked():
         folder.forget_progress()

@@ -4,20 +4,50 @@ from __future__ import annotations
 
 import runpy
 import traceback
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from moldau.spark.pipelines.building import Pipeline
 from moldau.spark.pipelines.grammar import parse
-from moldau.spark.pipelines.plan import PipelineError, Place, Plan
+from moldau.spark.pipelines.plan import Connector, Endpoint, PipelineError, Place, Plan
+
+SQLITE = "sqlite:///"
 
 
-def load(path: Path) -> Plan:
-    """Raises PipelineError for whatever is wrong with the file, unreadable ones included."""
+def load(path: Path, settings: Mapping[str, str] | None = None) -> Plan:
+    """`settings` go before the file's own. Raises PipelineError for whatever is wrong, unreadable files included."""
     if path.suffix == ".sql":
-        return _load_sql(path)
-    if path.suffix == ".py":
-        return _load_python(path)
-    raise PipelineError(Place(path.name, 1), "a pipeline's file ends in .sql or .py")
+        plan = _load_sql(path)
+    elif path.suffix == ".py":
+        plan = _load_python(path)
+    else:
+        raise PipelineError(Place(path.name, 1), "a pipeline's file ends in .sql or .py")
+    said = {**plan.settings, **(settings or {})}
+    plan = replace(plan, name=said.get("name", plan.name), settings=said)
+    return _beside(plan, path.resolve().parent)
+
+
+def _beside(plan: Plan, folder: Path) -> Plan:
+    """Relative paths count from the folder of the pipeline's file, wherever one stands when it is run."""
+
+    def found(endpoint: Endpoint) -> Endpoint:
+        options = {
+            key: f"{SQLITE}{folder / value.removeprefix(SQLITE)}" if value.startswith(SQLITE) else value
+            for key, value in endpoint.options.items()
+        }
+        if "warehouse" in options and "://" not in options["warehouse"]:
+            options["warehouse"] = str(folder / options["warehouse"])
+        is_path = endpoint.connector in (Connector.DELTA, Connector.FILES) and "://" not in endpoint.location
+        return replace(
+            endpoint, options=options, location=str(folder / endpoint.location) if is_path else endpoint.location
+        )
+
+    return replace(
+        plan,
+        sources=tuple(replace(one, endpoint=found(one.endpoint)) for one in plan.sources),
+        sinks=tuple(replace(one, endpoint=found(one.endpoint)) for one in plan.sinks),
+    )
 
 
 def _load_sql(path: Path) -> Plan:

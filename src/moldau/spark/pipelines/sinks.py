@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Output, Place, Plan, Query, Schedule, Sink
-from moldau.spark.pipelines.sources import FILE_FORMATS, OPERATION, RECORD_COLUMNS, topic_options
+from moldau.spark.pipelines.sources import FILE_FORMATS, OPERATION, RECORD_COLUMNS, TABLE_OPTIONS, topic_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,7 +21,6 @@ FORMATS = {
     Connector.DATABASE: "moldau_sql",
     Connector.CONSOLE: "console",
 }
-TABLES = (Connector.DELTA, Connector.ICEBERG, Connector.DATABASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def _written(sink: Sink, frame: DataFrame) -> DataFrame:
 
     names = [name for name in frame.columns if name not in RECORD_COLUMNS.values()]
     connector = sink.endpoint.connector
-    if connector in TABLES and sink.is_upsert:
+    if connector in TABLE_OPTIONS and sink.is_upsert:
         return frame.select(*names)
     names = [name for name in names if name != OPERATION or connector is Connector.TOPIC]
     if connector is not Connector.TOPIC or not sink.keys or "key" in names:
@@ -126,8 +125,8 @@ def _options(sink: Sink, frame: DataFrame, plan: Plan) -> dict[str, str]:
         known = {"key", "value", "headers", "topic", "partition"}
         typed = {} if set(frame.columns) <= known else {"valueFormat": "json"}
         return {**typed, **topic_options(endpoint, plan), "topic": endpoint.location}
-    if endpoint.connector in TABLES:
-        where = "path" if endpoint.connector is Connector.DELTA else "table"
+    if endpoint.connector in TABLE_OPTIONS:
+        where = TABLE_OPTIONS[endpoint.connector]
         upsert = {"mode": "upsert", "keys": ",".join(sink.keys)} if sink.is_upsert else {}
         if sink.is_upsert and OPERATION in frame.columns:
             upsert["operationColumn"] = OPERATION

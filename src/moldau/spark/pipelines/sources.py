@@ -23,6 +23,13 @@ OPERATION = "_op"
 CHANGED_AT = "_changed_at"
 DELETED = "d"
 TYPED = ("json", "avro")
+# Which option of a table's connector says where the table is.
+TABLE_OPTIONS = {Connector.DELTA: "path", Connector.ICEBERG: "table", Connector.DATABASE: "dbtable"}
+TABLE_FORMATS = {
+    Connector.DELTA: "moldau_delta",
+    Connector.ICEBERG: "moldau_iceberg",
+    Connector.DATABASE: "moldau_sql",
+}
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
 BOOTSTRAP = "kafka.bootstrap.servers"
 
@@ -137,6 +144,5 @@ def _table(spark: SparkSession, endpoint: Endpoint, source: Source) -> DataFrame
         if kind not in FILE_FORMATS:
             raise PipelineError(source.place, f"format {kind!r} is unknown; allowed: {', '.join(FILE_FORMATS)}")
         return spark.read.format(kind).options(**options).load(endpoint.location)
-    name = {Connector.DELTA: "moldau_delta", Connector.ICEBERG: "moldau_iceberg", Connector.DATABASE: "moldau_sql"}
-    where = "path" if endpoint.connector is Connector.DELTA else "table"
-    return spark.read.format(name[endpoint.connector]).options(**{where: endpoint.location, **options}).load()
+    where = {TABLE_OPTIONS[endpoint.connector]: endpoint.location}
+    return spark.read.format(TABLE_FORMATS[endpoint.connector]).options(**where, **options).load()
