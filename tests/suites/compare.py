@@ -21,11 +21,11 @@ RUN_S_MAX = 1_800.0
 
 
 def apache_tools(kind: str, arguments: Sequence[str]) -> dict[str, Outcome]:
-    """Apache Kafka's tools as the tests in this folder use them, the long ones too."""
+    """Apache Kafka's tools as the tests in this folder use them."""
     with tempfile.TemporaryDirectory(prefix="apache-tools-suite-") as scratch:
         report = Path(scratch) / "report.xml"
-        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), f"--junitxml={report}", "-q"]
-        subprocess.run([*command, f"--broker={kind}", "--long", *arguments], timeout=RUN_S_MAX, check=False)
+        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), f"--junitxml={report}", "-q", "-n", "2"]
+        subprocess.run([*command, f"--broker={kind}", *arguments], timeout=RUN_S_MAX, check=False)
         return read_outcomes(report)
 
 

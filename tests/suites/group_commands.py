@@ -21,7 +21,6 @@ from tests.clients.toolchains import tool_host
 from tests.faults.clients import create_topic
 from tests.suites.tools import Printed, Tools
 
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
 SETTLE_S = 30.0
 FIRST_MS = 1_700_000_000_000  # 2023-11-14T22:13:20Z, and a record each second after it, to either partition in turn
 

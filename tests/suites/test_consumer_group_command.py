@@ -8,8 +8,8 @@ import pytest
 
 from tests.brokers import running_broker
 from tests.clients.drivers import LineProcess
-from tests.suites.group_commands import TRANSCRIPTS, transcript
-from tests.suites.tools import Tools
+from tests.suites.group_commands import transcript
+from tests.suites.tools import TRANSCRIPTS, Tools
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
