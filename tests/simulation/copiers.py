@@ -13,6 +13,7 @@ from moldau.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchReq
 from tests.simulation.members import Replaced
 from tests.simulation.network import Lost
 from tests.simulation.node import handled
+from tests.simulation.pipelines import Pipeline
 from tests.simulation.producers import Fenced, MustAbort, Producer
 
 if TYPE_CHECKING:
@@ -20,24 +21,6 @@ if TYPE_CHECKING:
 
 BACKOFF_S = 0.1
 IDLE_S = 0.5
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """From an input of known values to an output, by a group's offsets."""
-
-    group_id: str
-    source: str
-    target: str
-    source_count: int
-    target_count: int
-    records: int
-    """In each partition of the source."""
-    has_members: bool
-    """Partitions are shared out by the group; else each belongs to one transactional id for ever."""
-
-    def value(self, partition: int, offset: int) -> str:
-        return f"{self.source}-{partition}:{offset}"
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
@@ -81,7 +81,7 @@ class CrashingLog:
 class Disk:
     """The folders of one broker."""
 
-    def __init__(self, folder: Path, topics: dict[str, TopicConfig], partition_counts: dict[str, int]) -> None:
+    def __init__(self, folder: Path, topics: dict[str, TopicConfig], partition_counts: Mapping[str, int]) -> None:
         self.folder = folder
         self.clean_to: dict[TopicPartition, int] = {}
         """Where the logs ended when they were closed; empty after a crash."""

@@ -14,7 +14,7 @@ from moldau.groups.consumer_facts import ProgressSet
 from moldau.groups.records import GroupChanged, OffsetCommitted, OffsetDeleted
 from moldau.groups.records import decode_fact as decode_group_fact
 from moldau.log.markers import read_marker
-from moldau.transactions.records import TransactionChanged
+from moldau.transactions.records import TransactionChanged, TransactionForgotten
 from moldau.transactions.records import decode_fact as decode_transaction_fact
 from moldau.transactions.states import State
 from moldau.transactions.transaction import Transaction
@@ -149,6 +149,10 @@ class History:
         fact = decode_transaction_fact(
             memoryview(record.key or b""), None if record.value is None else memoryview(record.value)
         )
+        if isinstance(fact, TransactionForgotten):
+            forgotten = self.transactions.pop(fact.transactional_id, None)
+            if forgotten is None or forgotten.is_prepared or forgotten.state is State.ONGOING:
+                self.violate(f"{forgotten} is forgotten")
         if not isinstance(fact, TransactionChanged):
             return
         after = fact.transaction

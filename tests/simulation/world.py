@@ -11,6 +11,8 @@ from random import Random
 from typing import Any, TypeAlias
 from zlib import crc32
 
+from msgspec.structs import replace as replace_struct
+
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
@@ -19,7 +21,7 @@ from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.records import TransactionChanged, encode_fact
 from moldau.transactions.transaction import SECOND_PROTOCOL, Transaction
 from moldau.wire.batch import Record, build_batch
-from tests.simulation.copiers import Attempted, Copier, Pipeline, vanish
+from tests.simulation.copiers import Attempted, Copier, vanish
 from tests.simulation.disk import Crash, Disk, Fate, OnAppended
 from tests.simulation.history import History
 from tests.simulation.ledger import Claims, Commits, Owners
@@ -27,25 +29,16 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.members import Member
 from tests.simulation.network import HUNG_UP, Network
 from tests.simulation.node import Node
+from tests.simulation.pipelines import ALONE, COMMITTERS, COUNTS, SHARED, SUBSCRIBERS, Pipeline
 from tests.simulation.producers import Producer
 from tests.simulation.readers import CommittedReader, Committer
 from tests.simulation.subscribers import Subscriber
+from tests.simulation.verdict import Verdict
 
 CHAOS_S = 40.0
 SETTLE_S = 30.0
 COPY_S_MAX = 150.0  # of the calm that follows
 EPOCH_MS = 1_700_000_000_000
-SHARED = Pipeline("copiers", "orders", "copies", 3, 2, 6, has_members=True)
-ALONE = Pipeline("loners", "bills", "letters", 2, 2, 6, has_members=False)
-COUNTS = {
-    SHARED.source: SHARED.source_count,
-    SHARED.target: SHARED.target_count,
-    ALONE.source: ALONE.source_count,
-    ALONE.target: ALONE.target_count,
-    GROUP_METADATA_TOPIC: 2,
-    TRANSACTION_STATE_TOPIC: 2,
-}
-SUBSCRIBERS = "subscribers"
 NEARLY_USED_UP = (32_760, 32_764, 32_765)
 
 
@@ -74,6 +67,7 @@ class World:
         self.producers: dict[tuple[int, int], Producer] = {}
         """Whom an epoch of a producer id was given to."""
         self.digest = 0
+        self.verdict = Verdict(self)
         self.has_new_copiers = self.random.random() < 0.5
         self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
         self.crash_every_writes = self.random.choice([20, 60, 200, 1_000])
@@ -86,7 +80,11 @@ class World:
         self.group_limits = GroupLimits(initial_rebalance_delay_ms=500)
         self.consumer_config = ConsumerGroupConfig(session_timeout_ms=6_000, heartbeat_interval_ms=1_000)
         version = SECOND_PROTOCOL if self.random.random() < 0.8 else self.random.choice([0, 1])
-        self.transaction_limits = TransactionLimits(transaction_version=version)
+        self.transaction_limits = TransactionLimits(
+            transaction_version=version,
+            id_expiration_ms=self.random.choice([10_000, 604_800_000]),
+            expiry_interval_ms=3_000,
+        )
         self.network = Network(self, loss=self.random.choice([0.0, 0.02, 0.1]))
         outputs = [each for each in self.disk.partitions if each.topic in (SHARED.target, ALONE.target)]
         self.reader = CommittedReader(self, outputs)
@@ -94,6 +92,7 @@ class World:
         self._producer_ids = 1_000
         self._tasks: list[asyncio.Task[Any]] = []
         self._leader_epoch = 0
+        self._clock_shift_ms = 0
         self._outside = copy_context()
 
     def violate(self, what: str) -> None:
@@ -101,7 +100,7 @@ class World:
         self.loop.stop()
 
     def now_ms(self) -> int:
-        return EPOCH_MS + int(self.loop.time() * 1000)
+        return EPOCH_MS + self._clock_shift_ms + int(self.loop.time() * 1000)
 
     def next_number(self) -> int:
         self._numbers += 1
@@ -146,6 +145,7 @@ class World:
         if old is not None:
             old.bury()
         self._leader_epoch += self.random.choice([0, 0, 1])
+        self._clock_shift_ms += self.random.choice([0, 0, -2_000, 1_500])
         self.node = Node(self, self._leader_epoch)
         self.node.start()
 
@@ -208,33 +208,32 @@ class World:
                 self.violate(f"not everything was copied: {self.history.offsets}")
                 return
         await asyncio.sleep(max(0.0, CHAOS_S + SETTLE_S - self.loop.time()))
-        self._check_shared_out()
+        self.verdict.check_shared_out()
         self.is_over = True
         await asyncio.sleep(35)  # longer than any session or transaction lasts
         while await self.reader.poll():
             pass
-        self._check_end()
+        self.verdict.check_end(self._tasks)
         if self.node is not None:
             self.node.die()  # what is loaded must be the same
         await asyncio.sleep(10)
-        self._check_end()
+        self.verdict.check_end(self._tasks)
 
     async def _begin(self) -> None:
         self.is_calm = True
         self._restart(None)
         self._fill()
         self.is_calm = False
-        second = self.transaction_limits.transaction_version >= SECOND_PROTOCOL
         for place in range(3):
-            self._spawn(self._keep_running(SHARED, place, second and self.random.random() < 0.6))
+            self._spawn(self._keep_running(SHARED, place))
         for place in range(ALONE.source_count):
-            self._spawn(self._keep_running(ALONE, place, second and self.random.random() < 0.6))
+            self._spawn(self._keep_running(ALONE, place))
         for _ in range(self.random.randint(1, 3)):
-            self._spawn(self._keep_committing("committers"))
+            self._spawn(self._keep_committing(COMMITTERS))
         for _ in range(self.random.randint(1, 3)):
             self._spawn(self._keep_committing(SUBSCRIBERS))
         for number in range(self.random.randint(0, 2)):
-            self._spawn(vanish(self, f"gone-{number}", SHARED, is_second=second and self.random.random() < 0.5))
+            self._spawn(vanish(self, f"gone-{number}", SHARED, is_second=self._choose_protocol()))
         self._spawn(self.reader.run())
         self._spawn(self._operate())
 
@@ -281,7 +280,11 @@ class World:
             node = self.node
             if node is None or node.is_dead:
                 continue
-            if self.random.random() < 0.7:
+            choice = self.random.random()
+            if choice < 0.1:
+                self.transaction_limits = replace_struct(self.transaction_limits, transaction_version=SECOND_PROTOCOL)
+                node.services.transactions.limit(self.transaction_limits)
+            elif choice < 0.7:
                 node.compact()
             else:
                 self.node = None  # nobody can connect any more
@@ -304,12 +307,17 @@ class World:
         assignor = self.random.choice([None, "uniform", "range"])
         return Subscriber(self, group_id, topic=topic, instance_id=instance_id, pattern=pattern, assignor=assignor)
 
-    async def _keep_running(self, pipeline: Pipeline, place: int, is_second: bool) -> None:
+    def _choose_protocol(self) -> bool:
+        """Whether a producer speaks the second protocol, which it may where the cluster does."""
+        return self.transaction_limits.transaction_version >= SECOND_PROTOCOL and self.random.random() < 0.6
+
+    async def _keep_running(self, pipeline: Pipeline, place: int) -> None:
         """Start a copier; kill it, or start another while it still runs, now and then."""
         transactional_id = f"{pipeline.group_id}-{place}"
         timeout_ms = self.random.choice([2_000, 6_000, 20_000])
         is_static = self.random.random() < 0.3
         while True:
+            is_second = self._choose_protocol()
             producer = Producer(self, transactional_id, is_second=is_second, timeout_ms=timeout_ms)
             copier = Copier(self, pipeline, producer, place=place, is_static=is_static)
             running = self._spawn(copier.run())
@@ -323,60 +331,6 @@ class World:
                 running.cancel()
             copier.is_replaced = True
             await asyncio.sleep(self.random.choice([0, 0.5, 4]))
-
-    def _check_shared_out(self) -> None:
-        """In the calm everybody has come to what is theirs."""
-        for index in range(SHARED.source_count):
-            if (SUBSCRIBERS, index) not in self.claims.holders:
-                self.violate(f"nobody has {index}, only these are held: {self.claims.holders}")
-
-    def _check_end(self) -> None:
-        for partition, known in self.history.partitions.items():
-            if known.open:
-                self.violate(f"{partition} has transactions that nobody ends: {known.open}")
-        for transaction in self.history.transactions.values():
-            if transaction.is_prepared or transaction.deadline_ms is not None:
-                self.violate(f"{transaction} never ended")
-        for task in self._tasks:
-            if task.done() and not task.cancelled() and task.exception() is not None:
-                self.violate(f"a client failed: {task.exception()!r}")
-        self._check_output(SHARED)
-        self._check_output(ALONE)
-        self._check_offsets()
-
-    def _check_output(self, pipeline: Pipeline) -> None:
-        seen = [
-            value for where, values in self.reader.seen.items() if where.topic == pipeline.target for value in values
-        ]
-        expected = [pipeline.value(p, at) for p in range(pipeline.source_count) for at in range(pipeline.records)]
-        if sorted(value.split()[0] for value in seen) != sorted(expected):
-            self.violate(f"the output of {pipeline.group_id} is not its input once: {sorted(seen)}")
-        for attempted in self.attempted:
-            parts = [value for value in attempted.values if value in seen]
-            if parts and (parts != attempted.values or not attempted.asks_for_commit):
-                self.violate(f"of {attempted} only {parts} is seen")
-
-    def _check_offsets(self) -> None:
-        node = self.node
-        shards = None if node is None else node.services.groups.shards()
-        if not isinstance(shards, list):
-            self.violate(f"the coordinator does not come back: {shards}")
-            return
-        kept = {
-            (group_id, topic, index): committed.offset
-            for shard in shards
-            for group_id, topics in shard.offsets.items()
-            for topic, partitions in topics.items()
-            for index, committed in partitions.items()
-        }
-        written = {place: each.offset for place, each in self.history.offsets.items()}
-        if kept != written:
-            self.violate(f"the coordinator has {kept}, the log {written}")
-        for place, offset in kept.items():
-            if place[0] in ("committers", SUBSCRIBERS):
-                self.commits.check(place, offset, self.commits.now())
-        if any(shard.pending for shard in shards):
-            self.violate("offsets are pending without a transaction")
 
 
 class _Complaints(logging.Handler):
