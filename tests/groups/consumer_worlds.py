@@ -63,6 +63,8 @@ class ConsumerWorld:
         self.shard = self.new_shard()
         self.now_ms = 1_000
         self.timers: dict[Hashable, int] = {}
+        self.released: dict[Hashable, Any] = {}
+        """Answers to classic members that waited."""
         self.logged: list[tuple[bytes, bytes | None]] = []
         self.epochs: dict[str, int] = {}
         self.owned: dict[str, dict[bytes, frozenset[int]]] = {}
@@ -85,9 +87,12 @@ class ConsumerWorld:
                 self.logged.append(entry)
             self.shard.apply(fact)
         for timer in decision.timers:
+            if timer.is_kept and timer.key in self.timers:
+                continue
             self.timers.pop(timer.key, None)
             if timer.at_ms is not None:
                 self.timers[timer.key] = timer.at_ms
+        self.released.update({released.key: released.reply for released in decision.released})
         return decision.reply
 
     def send(self, request: Beat) -> ConsumerGroupHeartbeatResponse:

@@ -74,7 +74,7 @@ def eager_members(world: World) -> None:
     old = alone(world, name, topic, group_instance_id="a", protocols=protocols)
     commit(world, 7, "in the classic group", name, committing(topic, 7), generation_id_or_member_epoch=1,
            member_id=old, group_instance_id="a")  # fmt: skip
-    static = {"group_instance_id": "a"}
+    static: dict[str, Any] = {"group_instance_id": "a"}
     first = join_new(world, "upgrades", name, "new", topic, server_assignor="range", instance_id="b")
     look(world, "both kinds", name)
     describe(world, "as classic", name)
