@@ -27,7 +27,7 @@ class World:
         self.topics = topics
         self.source = topics.create("source", partitions=2)
         self.letters = f"{self.source}.dead-letters"
-        self.group = topics.name("query")
+        self.group = topics.name("täglich\n")
         self.client: ClientSettings = (("bootstrap.servers", topics.bootstrap),)
 
     def box(self, start: int, end: int, *, split: int = 0, topic: str | None = "") -> LetterBox:
@@ -43,7 +43,7 @@ class World:
     def written(self) -> list[str]:
         """The offsets of the letters that a reader of committed records sees, in order."""
         rows = self.topics.rows(self.letters)
-        return sorted((dict(row.headers)[f"{HEADER_PREFIX}offset"].decode() for row in rows), key=int)
+        return sorted(((dict(row.headers)[f"{HEADER_PREFIX}offset"] or b"").decode() for row in rows), key=int)
 
 
 @pytest.fixture

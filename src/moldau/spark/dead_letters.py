@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
@@ -82,8 +83,12 @@ def done_from(committed: Any) -> Done:
 
 
 def letter_group(group: str, kind: str, split: int) -> str:
-    """A partition that is split among tasks has a group for each part: they don't finish in order."""
-    return f"{group}.{kind}.{split}" if split else f"{group}.{kind}"
+    """A partition that is split among tasks has a group for each part: they don't finish in order.
+
+    librdkafka takes groups of printable ASCII only into a transaction, and a query may be called anything.
+    """
+    name = quote(group, safe="".join(map(chr, range(ord(" "), ord("~") + 1))))
+    return f"{name}.{kind}.{split}" if split else f"{name}.{kind}"
 
 
 def letter_headers(letter: Letter, place: Place, query: str) -> Headers:
