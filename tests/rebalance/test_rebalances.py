@@ -53,6 +53,10 @@ KINDS = [
 ]
 # kafkajs knows no static members, and looks for topics of a pattern only when it subscribes.
 STATIC = PATTERN = [kind for kind in KINDS if kind.client != "kafkajs"]
+# franz-go 1.22 says that it goes for a while without its instance id, which is refused: its session has to end first.
+RESTARTING = [kind for kind in STATIC if (kind.client, kind.protocol) != ("franz-go", NEW)]
+# A member of the new protocol that is killed keeps its instance id until its session ends.
+REVIVED = [kind for kind in STATIC if kind.protocol != NEW]
 CUSTOM = ["java", "franz-go", "aiokafka", "kafkajs"]
 
 
@@ -66,7 +70,7 @@ def chosen(kinds: list[Kind], *usual: str) -> list[object]:
     "kind",
     chosen(
         KINDS,
-        *("java-sticky", "java-cooperative-sticky", "confluent-roundrobin", "franz-go-cooperative-sticky"),
+        *("java-cooperative-sticky", "confluent-roundrobin", "franz-go-cooperative-sticky"),
         *("aiokafka-sticky", "kafkajs-RoundRobinAssigner", "java-uniform-848", "confluent-range-848"),
     ),
 )
@@ -90,7 +94,7 @@ def test_members_join_and_leave(scenario: Scenario, kind: Kind) -> None:
     chosen(
         KINDS,
         *("java-range", "confluent-cooperative-sticky", "franz-go-sticky", "aiokafka-roundrobin"),
-        *("kafkajs-RoundRobinAssigner", "java-range-848", "confluent-uniform-848"),
+        *("kafkajs-RoundRobinAssigner", "confluent-uniform-848"),
     ),
 )
 def test_a_member_that_is_killed_is_replaced(scenario: Scenario, kind: Kind) -> None:
@@ -116,14 +120,14 @@ def restarts(scenario: Scenario, kind: Kind, *, end: Callable[[Member], None]) -
     scenario.finish()
 
 
-@pytest.mark.parametrize("kind", chosen(STATIC, "java-cooperative-sticky", "franz-go-range", "java-uniform-848"))
+@pytest.mark.parametrize("kind", chosen(RESTARTING, "java-cooperative-sticky", "franz-go-range", "java-uniform-848"))
 def test_a_static_member_restarts_without_a_rebalance(scenario: Scenario, kind: Kind) -> None:
     restarts(scenario, kind, end=Member.leave)
 
 
 @pytest.mark.parametrize(
     "kind",
-    chosen([kind for kind in STATIC if kind.protocol != NEW], "confluent-cooperative-sticky", "aiokafka-range"),
+    chosen(REVIVED, "confluent-cooperative-sticky", "aiokafka-range"),
 )
 def test_a_static_member_that_is_killed_comes_back_without_a_rebalance(scenario: Scenario, kind: Kind) -> None:
     scenario.may_repeat = True  # what the killed one had read and not committed
@@ -134,7 +138,8 @@ def test_a_static_member_that_is_killed_comes_back_without_a_rebalance(scenario:
 def test_two_members_cannot_have_one_instance_id(scenario: Scenario, kind: Kind) -> None:
     """The new protocol refuses the second, the classic one fences the first."""
     scenario.topic()
-    scenario.may_repeat = True  # what the first one had read and not committed when it was fenced
+    # A fenced member learns of it with its next heartbeat or commit, and what it read till then it can't commit.
+    scenario.may_repeat = scenario.may_overlap = kind.protocol != NEW
     first = scenario.start(*kind.words, protocol=kind.protocol, instance="i")
     scenario.settle(first)
     second = scenario.start(*kind.words, protocol=kind.protocol, instance="i", name=first.name)
@@ -150,7 +155,7 @@ def test_two_members_cannot_have_one_instance_id(scenario: Scenario, kind: Kind)
     chosen(
         PATTERN,
         *("java-range", "confluent-cooperative-sticky", "franz-go-roundrobin", "aiokafka-range"),
-        *("java-uniform-848", "confluent-uniform-848"),
+        *("confluent-uniform-848",),
     ),
 )
 def test_a_pattern_finds_a_new_topic(scenario: Scenario, kind: Kind) -> None:
@@ -184,7 +189,7 @@ def test_an_assignor_that_no_library_has(scenario: Scenario, low: str, high: str
 MIXED = [
     ("range", ["java", "confluent", "franz-go", "aiokafka"]),
     ("roundrobin", ["confluent", "aiokafka", "franz-go", "java"]),
-    ("sticky", ["franz-go", "java"]),
+    ("sticky", ["franz-go", "java", "aiokafka"]),
     ("cooperative-sticky", ["franz-go", "java", "confluent"]),
     ("uniform", ["java", "confluent", "franz-go"]),
 ]
@@ -201,8 +206,7 @@ def test_clients_of_several_languages_share_a_group(scenario: Scenario, assignor
     scenario.settle(*members)
     scenario.may_repeat = True  # what the killed one had read and not committed
     members.pop(0).kill()
-    if members:
-        scenario.settle(*members)
+    scenario.settle(*members)
     scenario.finish()
 
 
