@@ -58,7 +58,7 @@ def test_a_key_goes_where_java_sends_it(spark: SparkSession, topics: Topics) -> 
 @pytest.mark.parametrize(
     ("schema", "options", "told"),
     [
-        ("value int", {"topic": "t"}, "column 'value' is int; allowed is binary or string"),
+        ("value int", {"topic": "t"}, "column value is int; valueFormat=binary takes binary or string"),
         ("other string", {"topic": "t"}, "the frame has no column 'value'"),
         ("value string", {}, "give the option topic, or a column 'topic'"),
         ("value string", {"topic": "t", "delivery": "maybe"}, "delivery = 'maybe': allowed are at-least-once"),

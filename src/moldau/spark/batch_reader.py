@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -16,16 +17,17 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions
 from moldau.spark.positions import end_offsets, start_offsets
 from moldau.spark.splitting import ranges_between, split
-from moldau.spark.task_ranges import read_task, task_ranges
-from moldau.spark.typed_columns import raw_columns
+from moldau.spark.task_ranges import TaskReading, task_ranges
+from moldau.spark.typed_columns import check_schema
 
 
 class MoldauReader(DataSourceReader):
     """Reads what lies between the starting and the ending offsets."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        check_schema(schema, options)
         self.options = options
-        self.columns = raw_columns(schema, options)
+        self.reading = TaskReading(options, schema, job=f"batch-{uuid.uuid4().hex}")
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self.options
@@ -44,7 +46,7 @@ class MoldauReader(DataSourceReader):
         return task_ranges(ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_task(partition, self.options, self.columns)
+        return self.reading.read(partition)
 
     def _within(self, start: Offsets, end: Offsets, cluster: Cluster) -> tuple[Offsets, Offsets]:
         """What of the range is there; offsets that the user named may be gone, or not written yet."""

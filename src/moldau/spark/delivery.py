@@ -27,7 +27,7 @@ from confluent_kafka import (
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, admin_client, client_config, reason
 from moldau.spark.options import SinkOptions
-from moldau.spark.outgoing import records_of
+from moldau.spark.outgoing import outgoing
 from moldau.spark.producing import WRITING, DeliveryFailures, Written, flush, measure, produce
 
 PRODUCERS_MAX = 8  # each has threads and connections of its own
@@ -131,7 +131,7 @@ def write_at_least_once(batches: Iterable[pa.RecordBatch], options: SinkOptions)
     producer, failures = plain_producer(options.client)
     failures.first = None
     try:
-        written = produce(batches, producer, options)
+        written = produce(batches, producer, outgoing(options))
     except KafkaException as wrong:
         raise NoAnswer(f"records could not be written: {reason(wrong)}") from None
     flush(producer, failures)
@@ -143,7 +143,7 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
         return Written()
-    topic = next(records_of(first, options)).topic
+    topic = next(outgoing(options).records(first)).topic
     rows = chain([first], rows)
     try:
         opened = _opened(options.client, ticket, topic)
@@ -182,7 +182,7 @@ def _write_transaction(
     opened: Transactional, rows: Iterator[pa.RecordBatch], options: SinkOptions, ticket: Ticket, topic: str
 ) -> Written:
     try:
-        written = produce(rows, opened.producer, options)
+        written = produce(rows, opened.producer, outgoing(options))
         opened.note(ticket, topic, written)
         opened.producer.commit_transaction()
     except BaseException:
@@ -222,7 +222,7 @@ def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) 
     """The batch is in the topic: nothing is written, after a look whether it is the same batch."""
     done = committed(options.client, ticket.name)
     assert done is not None, "a committed batch has its offset"
-    found = measure(rows, options)
+    found = measure(rows, outgoing(options))
     if done.batch > ticket.batch or found != done.written:
         raise BatchChanged(
             f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}, has {found.records} records of "

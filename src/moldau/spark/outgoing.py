@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from moldau.spark.columns import HEADERS, spark_headers_type
+from moldau.spark.formats import DEFAULT_FORMAT, Encoder, encoder_of
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions
+from moldau.spark.record_formats import SIDES, arrow_type_of, format_name
+
+# Columns that describe a record and are no part of a value that is made of all other columns.
+DESCRIBING = ("key", HEADERS, "topic", "partition", "timestamp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,43 +38,83 @@ class Records:
         return sum(pc.sum(pc.binary_length(column)).as_py() or 0 for column in columns)
 
 
+@dataclass(frozen=True)
+class Outgoing:
+    """How rows become records, the same for all tasks of a write."""
+
+    topic: str | None
+    encoders: Mapping[str, Encoder]
+
+    def records(self, batch: pa.RecordBatch) -> Iterator[Records]:
+        """The rows of a batch by topic and partition."""
+        for topic, rows in _by_topic(self._encoded(batch), self.topic):
+            for partition, some in _by_partition(rows):
+                yield Records(
+                    topic=topic,
+                    partition=partition,
+                    keys=_column(some, "key"),
+                    values=some.column("value"),
+                    headers=_column(some, HEADERS),
+                )
+
+    def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = {name: batch.column(name) for name in DESCRIBING if name in batch.schema.names}
+        columns["value"] = batch.column("value") if "value" in batch.schema.names else _others(batch)
+        for side, encoder in self.encoders.items():
+            if side in columns:
+                columns[side] = encoder.encode(columns[side])
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def outgoing(options: SinkOptions) -> Outgoing:
+    formats = options.formats
+    return Outgoing(
+        topic=options.topic,
+        encoders={side: encoder_of(format_name(formats, side), formats, side=side) for side in SIDES},
+    )
+
+
 def check_columns(schema: StructType, options: SinkOptions) -> None:
-    """The stock connector's rules about names and types, before anything runs."""
-    if "value" not in schema.names:
-        raise OptionError(f"the frame has no column 'value'; it has {', '.join(schema.names)}")
+    """Names and types, before anything runs."""
     if options.topic is None and "topic" not in schema.names:
         raise OptionError("nothing says which topic to write to: give the option topic, or a column 'topic'")
-    allowed = {
-        "key": (BinaryType(), StringType()),
-        "value": (BinaryType(), StringType()),
-        "topic": (StringType(),),
-        "partition": (IntegerType(), LongType()),
-        HEADERS: (spark_headers_type(),),
-    }
-    for field in schema.fields:
-        if field.name == HEADERS:
-            _check_headers(field.dataType.simpleString())
-        elif field.name in allowed and field.dataType not in allowed[field.name]:
-            names = " or ".join(each.simpleString() for each in allowed[field.name])
-            raise OptionError(f"column {field.name!r} is {field.dataType.simpleString()}; allowed is {names}")
-
-
-def _check_headers(found: str) -> None:
-    if found != spark_headers_type().simpleString():
-        raise OptionError(f"column {HEADERS!r} is {found}; allowed is {spark_headers_type().simpleString()}")
-
-
-def records_of(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[Records]:
-    """The rows of a batch by topic and partition."""
-    for topic, rows in _by_topic(batch, options.topic):
-        for partition, some in _by_partition(rows):
-            yield Records(
-                topic=topic,
-                partition=partition,
-                keys=_bytes(some, "key"),
-                values=_bytes(some, "value"),
-                headers=_column(some, HEADERS),
+    _check_value(schema, options)
+    for side, encoder in outgoing(options).encoders.items():
+        if side in schema.names:
+            encoder.check(arrow_type_of(schema[side].dataType, column=side))
+        elif side == "value":
+            encoder.check(
+                pa.struct([(name, arrow_type_of(schema[name].dataType, column=name)) for name in _named(schema)])
             )
+    allowed = {"topic": (StringType(),), "partition": (IntegerType(), LongType())}
+    for field in schema.fields:
+        if field.name in allowed and field.dataType not in allowed[field.name]:
+            raise OptionError(
+                f"column {field.name!r} is {field.dataType.simpleString()}; "
+                f"allowed is {allowed[field.name][0].simpleString()}"
+            )
+    headers = spark_headers_type().simpleString()
+    if HEADERS in schema.names and schema[HEADERS].dataType.simpleString() != headers:
+        raise OptionError(f"column {HEADERS!r} is {schema[HEADERS].dataType.simpleString()}; allowed is {headers}")
+
+
+def _check_value(schema: StructType, options: SinkOptions) -> None:
+    if "value" in schema.names:
+        return
+    if format_name(options.formats, "value").lower() in (DEFAULT_FORMAT, "string") or not _named(schema):
+        raise OptionError(
+            f"the frame has no column 'value', only {', '.join(schema.names)}; "
+            "with valueFormat = json or avro all columns together are the value"
+        )
+
+
+def _named(schema: StructType) -> list[str]:
+    return [name for name in schema.names if name not in DESCRIBING]
+
+
+def _others(batch: pa.RecordBatch) -> pa.StructArray:
+    names = [name for name in batch.schema.names if name not in DESCRIBING]
+    return pa.StructArray.from_arrays([batch.column(name) for name in names], names=names)
 
 
 def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -92,11 +137,6 @@ def _by_partition(batch: pa.RecordBatch) -> Iterator[tuple[int | None, pa.Record
     for partition in column.unique().to_pylist():
         chosen = pc.is_null(column) if partition is None else pc.fill_null(pc.equal(column, partition), False)
         yield partition, batch.filter(chosen)
-
-
-def _bytes(batch: pa.RecordBatch, name: str) -> pa.Array | None:
-    column = _column(batch, name)
-    return column if column is None or column.type == pa.binary() else column.cast(pa.binary())
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array | None:

@@ -10,8 +10,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from moldau.spark.clients import NoAnswer
-from moldau.spark.options import SinkOptions
-from moldau.spark.outgoing import Records, records_of
+from moldau.spark.outgoing import Outgoing, Records
 
 RECORDS_PER_CALL = 10_000
 WAITING_BYTES_MAX = 64 * 1024 * 1024  # what a task keeps in memory beside the Arrow batch it works on
@@ -58,21 +57,21 @@ class DeliveryFailures:
             raise NoAnswer(f"records could not be written: {first.str()}")
 
 
-def produce(batches: Iterable[pa.RecordBatch], producer: Producer, options: SinkOptions) -> Written:
+def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: Outgoing) -> Written:
     """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
     written = Written()
     for batch in batches:
-        for records in records_of(batch, options):
+        for records in shape.records(batch):
             written.add(records)
             _produce_records(producer, records)
     return written
 
 
-def measure(batches: Iterable[pa.RecordBatch], options: SinkOptions) -> Written:
+def measure(batches: Iterable[pa.RecordBatch], shape: Outgoing) -> Written:
     """The same numbers without writing anything."""
     written = Written()
     for batch in batches:
-        for records in records_of(batch, options):
+        for records in shape.records(batch):
             written.add(records)
     return written
 

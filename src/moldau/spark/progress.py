@@ -18,10 +18,11 @@ from confluent_kafka import KafkaException, TopicPartition
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, admin_client, group_consumer, reason
 from moldau.spark.data_loss import LOG
-from moldau.spark.offsets import Place
+from moldau.spark.offsets import Offsets, Place
 
 DESCRIPTION_PROPERTY = "spark.job.description"
 QUERY_PROPERTY = "sql.streaming.queryId"
+REFRESH_S = 3_600.0  # brokers forget the offsets of a group without members after days; an idle query must not fade
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,16 @@ class QueryIdentity:
 
 
 def identity_of(query_id: str | None, description: str | None) -> QueryIdentity | None:
-    """Spark describes a streaming job as `name<br/>id = …<br/>runId = …`, without the first part if it has no name."""
+    """Spark describes a streaming job as `name`, `id = …` and so on, in lines; without a name that line is missing."""
     if not query_id:
         return None
-    first = re.split(r"<br/?>", description or "")[0].strip()
+    first = re.split(r"<br/?>|\n", description or "")[0].strip()
     return QueryIdentity(query_id, None if not first or first.startswith("id = ") else first)
+
+
+def group_of(prefix: str, label: str) -> str:
+    """The group that a query is known by."""
+    return f"{prefix}-{label}"
 
 
 def running_identity() -> QueryIdentity | None:
@@ -74,8 +80,10 @@ class Progress:
     def __init__(self, client: ClientSettings, *, prefix: str, group_id: str | None, query_name: str | None) -> None:
         self.client = client
         self.prefix = prefix
-        self.group_id = group_id or (f"{prefix}-{query_name}" if query_name else None)
+        self.group_id = group_id or (group_of(prefix, query_name) if query_name else None)
         self.meeting_group = f"{prefix}-run-{uuid.uuid4().hex}"
+        self.committed: Offsets = {}
+        self.refresh_at_s = 0.0
         self.has_complained = False
 
     @property
@@ -83,28 +91,33 @@ class Progress:
         """The group in which a task shall leave the identity, as long as it is not known."""
         return self.meeting_group if self.group_id is None else None
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
-        if not offsets:
-            return
+    def commit(self, offsets: Mapping[Place, int], *, now_s: float) -> bool:
+        """Whether there was something to commit and it was committed."""
+        if not offsets or (offsets == self.committed and now_s < self.refresh_at_s):
+            return False
         try:
             if self.group_id is None:
-                self._find_group(next(iter(offsets)), offsets)
-            if self.group_id is not None:
-                group_consumer(self.client, self.group_id).commit(
-                    offsets=[TopicPartition(place.topic, place.partition, end) for place, end in offsets.items()],
-                    asynchronous=False,
-                )
+                self._find_group(offsets)
+            if self.group_id is None:
+                return False
+            group_consumer(self.client, self.group_id).commit(
+                offsets=[TopicPartition(place.topic, place.partition, end) for place, end in offsets.items()],
+                asynchronous=False,
+            )
         except KafkaException as wrong:
             self._complain(wrong)
+            return False
+        self.committed, self.refresh_at_s = dict(offsets), now_s + REFRESH_S
+        return True
 
-    def _find_group(self, _any: Place, offsets: Mapping[Place, int]) -> None:
+    def _find_group(self, offsets: Mapping[Place, int]) -> None:
         places = [TopicPartition(place.topic, place.partition) for place in offsets]
         found = group_consumer(self.client, self.meeting_group).committed(places, timeout=ANSWER_S_MAX)
         metadata = next((each.metadata for each in found if each.metadata), None)
         if metadata is None:
-            return
+            return  # no task has run yet
         told = json.loads(metadata)
-        self.group_id = f"{self.prefix}-{QueryIdentity(told['id'], told['name']).label}"
+        self.group_id = group_of(self.prefix, QueryIdentity(told["id"], told["name"]).label)
         deleted = admin_client(self.client).delete_consumer_groups([self.meeting_group], request_timeout=ANSWER_S_MAX)
         deleted[self.meeting_group].result()
 

@@ -26,9 +26,10 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions
 from moldau.spark.positions import start_offsets
 from moldau.spark.progress import Progress
+from moldau.spark.rejections import RejectionCounts, rejection_rules
 from moldau.spark.splitting import ranges_between, split
-from moldau.spark.task_ranges import read_task, task_ranges
-from moldau.spark.typed_columns import raw_columns
+from moldau.spark.task_ranges import TaskReading, task_ranges
+from moldau.spark.typed_columns import check_schema
 
 # After a change of leaders a broker may for a moment know an earlier end than one that was told before.
 LOOKS_MAX = 3
@@ -39,8 +40,11 @@ class MoldauStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One instance lives beside the driver for the length of a query; copies of it read, on the workers."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        check_schema(schema, options)
         self.options = options
-        self.columns = raw_columns(schema, options)
+        self.reading = TaskReading(options, schema, job="stream")
+        self.rejections = RejectionCounts(rejection_rules(options.formats), options.client)
+        self.splits = 1
         self.target: Offsets | None = None
         self.latest: Offsets = {}
         self.last_batch_s: float | None = None
@@ -77,6 +81,8 @@ class MoldauStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, dict[str, int]]:
         cluster = Cluster(self.options.client)
         began = offsets_from_json(start)
+        # Spark calls `commit` only when there is a next batch, but asks here from where every batch is done.
+        self._note_done(began)
         self.latest = self._latest(cluster, began)
         available = self.latest if self.target is None else cap(self.latest, self.target, start=began)
         appeared = [place for place in available if place not in began]
@@ -103,14 +109,18 @@ class MoldauStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ranges = split(
             ranges_between(readable, ended), tasks_min=options.tasks_min, records_max=options.records_per_task_max
         )
+        self.splits = max(self.splits, *(sum(each.place == place for each in ranges) for place in ended))
         return task_ranges(ranges, announce_to=self.progress.announcement if options.commits_offsets else None)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_task(partition, self.options, self.columns)
+        return self.reading.read(partition)
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        if self.options.commits_offsets:
-            self.progress.commit(offsets_from_json(end))
+        self._note_done(offsets_from_json(end))
+
+    def _note_done(self, done: Offsets) -> None:
+        if self.options.commits_offsets and self.progress.commit(done, now_s=time.monotonic()):
+            self.rejections.report(self.progress.group_id, done, splits=self.splits)
 
     def _latest(self, cluster: Cluster, began: Mapping[Place, int]) -> Offsets:
         for look in range(LOOKS_MAX):
