@@ -8,7 +8,7 @@ from moldau.coordinator.journal import PartitionJournal, Producer, Stored
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.log.markers import encode_marker
 from moldau.log.producer_state import Marker
-from moldau.replication.partition import Leadership
+from moldau.replication.partition import Leadership, Partition
 from tests.coordinator.partitions import new_partition, reopened
 
 PLENTY = 1_000_000
@@ -85,3 +85,29 @@ def test_an_entry_must_fit_into_a_batch_and_into_a_segment(tmp_path: Path) -> No
     assert journal.entry_bytes_max == defaults.max_message_bytes < defaults.segment_bytes
     partition.log.update_config(defaults.override({"segment.bytes": "1048576", "max.message.bytes": "2000000"}))
     assert journal.entry_bytes_max == 1_048_576
+
+
+def flushed_always(partition: Partition) -> PartitionJournal:
+    partition.log.update_config(partition.log.config.override({"flush.messages": "1"}))
+    return PartitionJournal(partition)
+
+
+def test_the_disk_has_an_entry_before_anybody_hears_of_it_where_that_is_asked_for(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path)
+    PartitionJournal(partition).append([(b"a", b"1")], 5)
+    assert partition.log.recovery_point == 0
+    flushed_always(partition).append([(b"a", b"2")], 5)
+    assert partition.log.recovery_point == partition.log.end_offset == 2
+
+
+def test_a_disk_that_fails_then_is_a_refusal_though_the_entry_may_be_found_again(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path)
+    journal = flushed_always(partition)
+    journal.append([(b"a", b"1")], 5)
+    segment = Path(partition.log.active.path)
+    segment.unlink()
+    segment.symlink_to(segment)  # it can be written to where it is open, and not be found to be synced
+    with pytest.raises(ApiError) as refused:
+        journal.append([(b"a", b"2")], 5)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert journal.committed_offset == journal.end_offset == 2

@@ -46,10 +46,11 @@ class Network:
             asyncio.get_running_loop().call_later(self._random.choice([0.05, 1, 8]), _arrive, node, serve, answer)
             raise Lost
         node.receive(serve, answer)
+        patience = asyncio.get_running_loop().call_later(wait_s_max, _hang_up, answer)
         try:
-            reply = await asyncio.wait_for(answer, wait_s_max)
-        except TimeoutError:
-            raise Lost from None
+            reply = await answer
+        finally:
+            patience.cancel()
         await asyncio.sleep(self._delay_s())
         if reply is HUNG_UP or self._is_unlucky():
             raise Lost
@@ -60,6 +61,11 @@ class Network:
 
     def _is_unlucky(self) -> bool:
         return not self._world.is_calm and self._random.random() < self._loss
+
+
+def _hang_up(answer: asyncio.Future[Any]) -> None:
+    if not answer.done():
+        answer.set_result(HUNG_UP)
 
 
 def _arrive(node: Node, serve: Callable[[Services], Any], answer: asyncio.Future[Any]) -> None:

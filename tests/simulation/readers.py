@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 READ_COMMITTED = 1
+CALM_S = 2.0
 POLL_S = 0.4
 BYTES_MAX = 400  # a few batches, so that one fetch often ends in the middle of a transaction
 
@@ -135,7 +136,7 @@ class Committer:
                     await self._look()
                 await self._commit()
                 await member.beat()
-                await asyncio.sleep(world.random.choice([0.05, 0.5, 1.5]))
+                await asyncio.sleep(CALM_S if world.is_calm else world.random.choice([0.05, 0.5, 1.5]))
                 if not world.is_calm and world.random.random() < 0.02:
                     await asyncio.sleep(10)  # longer than a session lasts
                 if not world.is_calm and world.random.random() < 0.02:
