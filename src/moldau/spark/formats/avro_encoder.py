@@ -98,10 +98,10 @@ def _aligned_struct(column: pa.StructArray, counted: pa.StructType, stored: pa.S
         values = given.get(field.name, pa.nulls(len(column), stored_field.type))
         try:
             arrays.append(aligned(values, field.type, stored_field.type))
-        except (FormatError, pa.ArrowNotImplementedError) as error:
-            raise FormatError(f"field {field.name}: {error}") from None
         except pa.ArrowInvalid as error:
             raise pa.ArrowInvalid(f"field {field.name}: {error}") from None
+        except (FormatError, pa.ArrowException) as error:
+            raise FormatError(f"field {field.name}: {error}") from None
     mask = column.is_null() if column.null_count else None
     return pa.StructArray.from_arrays(arrays, names=[field.name for field in wanted], mask=mask)
 

@@ -121,7 +121,7 @@ def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: 
         rows = table.to_struct_array()
         rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         values = rows.cast(as_nullable(arrow_type))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except pa.ArrowException:
         return None
     # The flags of nullability are part of the type and not of the data: seen as the wanted type, not copied.
     return relabelled(values, arrow_type) if fits(values, arrow_type) else None
