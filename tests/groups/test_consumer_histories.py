@@ -16,21 +16,30 @@ from moldau.groups.consumer_members import STATIC_LEAVE_EPOCH
 from moldau.groups.limits import ConsumerGroupConfig
 from tests.groups.consumer_worlds import GROUP, ConsumerWorld, beat, joining, topic_id
 
-CONFIG = ConsumerGroupConfig(max_size=4, assignment_interval_ms=700)
+CONFIG = ConsumerGroupConfig(max_size=3, assignment_interval_ms=0)
 NAMES = st.sets(st.sampled_from(["orders", "others", "later"]), min_size=1)
 REGEXES = st.sampled_from([None, None, "or.*", "o.*", ".*"])
+MOSTLY = st.sampled_from([True, True, True, False])
 ASSIGNORS = st.sampled_from([None, "uniform", "range"])
 
 
 class Client:
-    """What a client believes: it reads what it owns until it is told otherwise."""
+    """What a client believes. It takes what it is given at once, and gives up in its own time what it no longer is."""
 
     def __init__(self, instance_id: str | None) -> None:
         self.instance_id = instance_id
         self.epoch = 0
         self.owned: dict[bytes, frozenset[int]] = {}
         self.given: dict[bytes, frozenset[int]] = {}
-        """By the last answer; the client comes to it by itself."""
+        """By the last answer."""
+
+    def take(self, given: dict[bytes, frozenset[int]]) -> None:
+        none: frozenset[int] = frozenset()
+        self.given = given
+        self.owned = {topic: self.owned.get(topic, none) | given.get(topic, none) for topic in {**self.owned, **given}}
+
+    def give_up(self) -> None:
+        self.owned = self.given
 
 
 class Histories(RuleBasedStateMachine):
@@ -54,14 +63,14 @@ class Histories(RuleBasedStateMachine):
         elif reply.error_code == ErrorCode.NONE and arrives:
             client.epoch = reply.member_epoch
             if reply.assignment is not None:
-                client.given = {each.topic_id: frozenset(each.partitions) for each in reply.assignment.topic_partitions}
+                client.take({each.topic_id: frozenset(each.partitions) for each in reply.assignment.topic_partitions})
 
     @rule(
         names=NAMES,
         regex=REGEXES,
         assignor=ASSIGNORS,
         instance=st.sampled_from([None, None, "i"]),
-        arrives=st.booleans(),
+        arrives=MOSTLY,
     )
     def a_client_comes(self, names: Any, regex: Any, assignor: Any, instance: Any, arrives: bool) -> None:
         self.count += 1
@@ -72,9 +81,17 @@ class Histories(RuleBasedStateMachine):
             self.hear(member_id, reply, arrives)
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data(), says=st.booleans(), arrives=st.booleans())
+    @rule(data=st.data(), says=MOSTLY, arrives=MOSTLY)
     def a_client_lives(self, data: Any, says: bool, arrives: bool) -> None:
-        member_id = self.someone(data)
+        self.live(self.someone(data), says=says, arrives=arrives)
+
+    @precondition(lambda self: self.clients)
+    @rule(says=MOSTLY)
+    def all_clients_live(self, says: bool) -> None:
+        for member_id in self.clients:
+            self.live(member_id, says=says, arrives=True)
+
+    def live(self, member_id: str, *, says: bool, arrives: bool) -> None:
         client = self.clients[member_id]
         if client.epoch == 0:
             request = joining(member_id, "orders", instance_id=client.instance_id)
@@ -85,12 +102,8 @@ class Histories(RuleBasedStateMachine):
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
-    def a_client_gives_up_and_takes(self, data: Any) -> None:
-        """First what is not its own any more, then, with another step, what is new."""
-        client = self.clients[self.someone(data)]
-        kept = {topic: held & client.given.get(topic, frozenset()) for topic, held in client.owned.items()}
-        kept = {topic: held for topic, held in kept.items() if held}
-        client.owned = client.given if kept == client.owned else kept
+    def a_client_gives_up_what_it_must(self, data: Any) -> None:
+        self.clients[self.someone(data)].give_up()
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data(), names=NAMES, regex=REGEXES)
@@ -102,17 +115,13 @@ class Histories(RuleBasedStateMachine):
             self.hear(member_id, self.world.send(request), True)
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data(), for_a_while=st.booleans())
-    def a_client_leaves(self, data: Any, for_a_while: bool) -> None:
+    @rule(data=st.data(), epoch=st.sampled_from([None, -1, STATIC_LEAVE_EPOCH]))
+    def a_client_goes(self, data: Any, epoch: int | None) -> None:
+        """It dies, or leaves for good or, if it is static, for a while."""
         member_id = self.someone(data)
         client = self.clients.pop(member_id)
-        epoch = STATIC_LEAVE_EPOCH if for_a_while and client.instance_id is not None else -1
-        self.world.send(beat(member_id, epoch, instance_id=client.instance_id))
-
-    @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def a_client_dies(self, data: Any) -> None:
-        del self.clients[self.someone(data)]
+        if epoch is not None and (epoch == -1 or client.instance_id is not None):
+            self.world.send(beat(member_id, epoch, instance_id=client.instance_id))
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data(), partition=st.integers(0, 2), offset=st.integers(0, 100), behind=st.integers(0, 1))
@@ -200,7 +209,7 @@ class Histories(RuleBasedStateMachine):
                 else:
                     request = beat(member_id, client.epoch, owned=client.owned, instance_id=client.instance_id)
                     self.hear(member_id, world.send(request), True)
-                client.owned = client.given
+                client.give_up()
                 self.no_partition_has_two_owners()
             world.pass_time(1_000)
         if self.clients:
@@ -211,4 +220,4 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestHistories.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
