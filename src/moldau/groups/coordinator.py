@@ -38,8 +38,9 @@ class GroupCoordinator:
         self._clock = clock
         self._topics = Topics()
         self.config_of = config_of
+        """May be replaced until groups are loaded. It is asked anew with every decision."""
         self._shards = Shards(
-            lambda: GroupShard(limits, config_of=config_of, topics=lambda: self._topics),
+            lambda: GroupShard(limits, config_of=self.config_of, topics=lambda: self._topics),
             partition_of=partition_of,
             partition_count=partition_count,
             clock=clock,

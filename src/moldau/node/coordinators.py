@@ -41,7 +41,6 @@ def coordinators(
         partition_count=_partition_count(controller, GROUP_METADATA_TOPIC, config.int("offsets.topic.num.partitions")),
         limits=GroupLimits.of(config),
         clock=clock,
-        config_of=lambda group_id: ConsumerGroupConfig.of(config, controller.image.group_config(group_id)),
     )
     markers = Markers(partitions, groups, clock)
 
@@ -89,6 +88,10 @@ def coordinate(services: Services, running: AsyncExitStack) -> None:
         if old.features_epoch != new.features_epoch:
             services.transactions.limit(_transaction_limits(services.config, new))
 
+    # Brokers' and groups' configurations may be changed while this broker runs.
+    services.groups.config_of = lambda group_id: ConsumerGroupConfig.of(
+        services.config, services.controller.image.group_config(group_id)
+    )
     services.groups.follow_topics(services.controller.image)
     services.groups.resume()
     running.push_async_callback(services.groups.stop)

@@ -16,6 +16,8 @@ from tests.differential.scenarios.configs import (
     resource,
     until_config,
 )
+from tests.differential.scenarios.consumer_groups import beat, join, new_group
+from tests.differential.scenarios.groups import coordinator
 from tests.differential.schema import versions
 from tests.differential.world import World
 
@@ -143,8 +145,35 @@ def groups_listed(world: World) -> None:
     listed("groups that have nothing set", GROUP)
 
 
+def members_hear_of_it(world: World) -> None:
+    coordinator(world)
+    topic, name = world.topic("t"), new_group(world, "g")
+    change(world, "set", name, (HEARTBEAT, "7000", SET))
+    until_config(world, GROUP, name, HEARTBEAT, "7000")
+    first = join(world, "joins", name, "m", topic)
+    change(world, "set", name, (HEARTBEAT, "8000", SET))
+    until_config(world, GROUP, name, HEARTBEAT, "8000")
+    beat(world, "stays", name, "m", first["member_epoch"])
+    beat(world, "leaves", name, "m", -1)
+
+
+def brokers_change_the_default(world: World) -> None:
+    for value in ("-1", "15001", "x", "900"):
+        config = {"name": "group.consumer.assignment.interval.ms", "config_operation": SET, "value": value}
+        asked = {"resource_type": 4, "resource_name": NODE, "configs": [config]}
+        world.ask("IncrementalAlterConfigs", 1, value, resources=[asked], validate_only=True)
+
+
 def brokers_tell_their_defaults(world: World) -> None:
     describe(world, 4, "of groups", resource(4, NODE, BROKER_KEYS), include_synonyms=True)
 
 
-SCENARIOS = (groups_described, groups_changed, group_changes_refused, groups_listed, brokers_tell_their_defaults)
+SCENARIOS = (
+    groups_described,
+    groups_changed,
+    group_changes_refused,
+    groups_listed,
+    members_hear_of_it,
+    brokers_change_the_default,
+    brokers_tell_their_defaults,
+)
