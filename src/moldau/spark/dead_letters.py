@@ -9,6 +9,7 @@ a query that goes back to offsets which it never read must not take them for don
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,13 @@ SKIPPED_GROUP = "skipped"
 
 HELD_LETTERS_MAX = 10_000  # a topic of the wrong format is all letters: they are written in pieces, not all kept
 HELD_BYTES_MAX = 32 << 20
+PAUSE_S = 0.1
+COORDINATOR_MOVES = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -169,7 +177,7 @@ class LetterBox:
 
     def _done(self, consumer: Consumer) -> Done:
         place = TopicPartition(self.range.place.topic, self.range.place.partition)
-        return done_from(consumer.committed([place], timeout=ANSWER_S_MAX)[0])
+        return done_from(committed(consumer, [place])[0])
 
     def _transact(self, producer: Producer, consumer: Consumer, letters: Sequence[Letter], done: Done) -> None:
         place = self.range.place
@@ -189,6 +197,18 @@ class LetterBox:
         for letter in letters:
             headers = letter_headers(letter, self.range.place, self.query)
             produce(producer, topic, key=letter.key, value=letter.value, headers=headers)
+
+
+def committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
+    """The offsets of the consumer's group; a coordinator that moves or loads is waited for: librdkafka does not."""
+    deadline_s = time.monotonic() + ANSWER_S_MAX
+    while True:
+        try:
+            return list(consumer.committed(places, timeout=ANSWER_S_MAX))
+        except KafkaException as wrong:
+            if wrong.args[0].code() not in COORDINATOR_MOVES or time.monotonic() > deadline_s:
+                raise
+        time.sleep(PAUSE_S)
 
 
 def letter_producer(client: ClientSettings, transactional_id: str) -> Producer:
@@ -212,8 +232,7 @@ def count_letters(
     partitions = [TopicPartition(place.topic, place.partition) for place in places]
     counts: dict[Place, int] = {}
     for split in range(splits):
-        found = group_consumer(client, letter_group(group, kind, split)).committed(partitions, timeout=ANSWER_S_MAX)
-        for each in found:
+        for each in committed(group_consumer(client, letter_group(group, kind, split)), partitions):
             place = Place(each.topic, each.partition)
             counts[place] = counts.get(place, 0) + done_from(each).letters
     return {place: count for place, count in counts.items() if count}

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, client_config, reason
-from moldau.spark.dead_letters import HEADER_NAMES, HEADER_PREFIX, Headers, letter_producer, produce
+from moldau.spark.dead_letters import HEADER_NAMES, HEADER_PREFIX, Headers, committed, letter_producer, produce
 from moldau.spark.offsets import Place
 
 GROUP_SUFFIX = ".send-back"
@@ -89,7 +89,7 @@ def _begin(consumer: Consumer, topic: str) -> dict[int, int]:
     ends: dict[int, int] = {}
     starts: list[TopicPartition] = []
     partitions = [TopicPartition(topic, partition) for partition in sorted(known.partitions)]
-    for place in consumer.committed(partitions, timeout=ANSWER_S_MAX):
+    for place in committed(consumer, partitions):
         low, high = consumer.get_watermark_offsets(place, timeout=ANSWER_S_MAX)
         start = max(place.offset, low)
         if start < high:
