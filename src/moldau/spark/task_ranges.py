@@ -12,7 +12,8 @@ from pyspark.sql.types import StructType
 from moldau.spark.offsets import OffsetRange, Place
 from moldau.spark.options import SourceOptions
 from moldau.spark.progress import announce, group_of, running_identity
-from moldau.spark.reading import RangeReading, read_range
+from moldau.spark.range_reading import RangeReading
+from moldau.spark.reading import read_range
 from moldau.spark.record_formats import RecordFormats, record_formats
 from moldau.spark.rejections import OnError, Rejections, rejection_rules, typed_batches
 
@@ -58,6 +59,7 @@ class TaskReading:
             columns=formats.raw_columns(keeps_letters=rules.on_error is OnError.DEADLETTER),
             poll_timeout_ms=options.poll_timeout_ms,
             fails_on_data_loss=options.fails_on_data_loss,
+            may_fetch=options.reader == "auto",
         )
         raw = read_range(range_, reading)
         if formats.decoders:

@@ -46,7 +46,8 @@ def _inferred(options: SourceOptions, side: Side) -> pa.DataType:
     """From the newest records of every partition, whose shape is the likeliest to come."""
     from moldau.spark.cluster import Cluster
     from moldau.spark.data_loss import LOG
-    from moldau.spark.reading import RangeReading, read_range
+    from moldau.spark.range_reading import RangeReading
+    from moldau.spark.reading import read_range
 
     cluster = Cluster(options.client)
     places = cluster.places(options.subscription)
