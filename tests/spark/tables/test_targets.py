@@ -12,11 +12,11 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import NullKey
 from moldau.spark.tables.schemas import SchemaMismatch
-from moldau.spark.tables.staging import Place, Staged
+from moldau.spark.tables.staging import Place, Staged, unnumbered_place
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.sinks import Sink
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.xdist_group("tables")
 
 ORDERS = StructType([StructField("id", LongType()), StructField("state", StringType())])
 CHANGES = StructType([*ORDERS.fields, StructField("op", StringType())])
@@ -54,7 +54,7 @@ def test_queries_are_counted_apart(sink: Sink) -> None:
 def test_without_a_number_every_write_counts(sink: Sink) -> None:
     target = sink.target(ORDERS)
     for _ in range(2):
-        place = Place("once", None)
+        place = unnumbered_place()
         target.apply([target.stage([batch((1, "new"))], place)], Step(place, overwrite=False))
     assert sink.ids() == [1, 1]
 
@@ -101,7 +101,8 @@ def test_what_killed_tasks_left_goes_with_the_commit(sink: Sink) -> None:
 
 def test_a_failed_batch_leaves_nothing(sink: Sink) -> None:
     target, place = sink.target(ORDERS), Place("a query", 0)
-    target.discard([target.stage([batch((1, "new"))], place)])
+    target.stage([batch((1, "of a task that was killed"))], place)
+    target.discard([target.stage([batch((1, "new"))], place)], place)
     assert (sink.ids(), sink.staged()) == ([], [])
 
 
@@ -110,7 +111,7 @@ def test_discarding_what_was_committed_after_all_does_no_harm(sink: Sink) -> Non
     target, place = sink.target(ORDERS), Place("a query", 0)
     staged = [target.stage([batch((1, "new"))], place)]
     target.apply(staged, Step(place, overwrite=False))
-    target.discard(staged)
+    target.discard(staged, place)
     assert sink.ids() == [1]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 from pyarrow import fs, types
 
+from moldau.core.clock import SystemClock
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.sql_statements import ROW_COLUMN, TableName, quoted, text_literal
 from moldau.spark.tables.staging import FileStage, Place, Staged, files_of
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 BUSY_TIMEOUT_MS = 60_000
 STAGING_PREFIX = "moldau_staging_"
+HOUR_MS = 3_600_000
+# No task stages rows for longer than this and is still waited for.
+GIVEN_UP_MS = 24 * HOUR_MS
 
 
 class Database(Protocol):
@@ -53,7 +56,7 @@ class Database(Protocol):
     def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None: ...
 
     def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
-        """Removes what killed tasks left of a batch that is committed."""
+        """Removes what killed tasks left at this place, and at those that were given up a day ago or earlier."""
         ...
 
 
@@ -137,8 +140,11 @@ class Sqlite:
         del connection, table
         stage = self._stage()
         stage.delete(stage.leftovers(place, kept=()))
-        with contextlib.suppress(OSError):
-            stage.filesystem.delete_dir(f"{stage.root}/{place.folder}")
+        given_up_ms = SystemClock().now_ms() - GIVEN_UP_MS
+        everything = stage.filesystem.get_file_info(fs.FileSelector(stage.root, allow_not_found=True, recursive=True))
+        files = (info for info in everything if info.type == fs.FileType.File and info.mtime_ns is not None)
+        old = [info.path for info in files if info.mtime_ns // 1_000_000 < given_up_ms]
+        stage.delete(path.removeprefix(f"{stage.root}/") for path in old)
 
     def _stage(self) -> FileStage:
         return FileStage(fs.LocalFileSystem(), root=f"{self.path}-staging")
@@ -190,7 +196,7 @@ class Postgresql:
         first = next(rows, None)
         if first is None:
             return Staged(place)
-        name = f"{_staging_prefix(place)}{'x' if place.batch is None else place.batch}_{uuid.uuid4().hex[:12]}"
+        name = staging_name(place, hour=SystemClock().now_ms() // HOUR_MS)
         columns = ", ".join(f"{quoted(column.name)} {self.column_type(column.type)}" for column in schema)
         reader = pa.RecordBatchReader.from_batches(schema, _chain(first, rows))
         with self.connect() as connection, connection.cursor() as cursor:
@@ -207,19 +213,15 @@ class Postgresql:
         _drop(connection, [message.name for message in staged if message.name is not None], table)
 
     def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
-        if place.batch is None:
-            return
         schema = "current_schema()" if table.schema is None else text_literal(table.schema)
-        prefix = _staging_prefix(place)
         with connection.cursor() as cursor:
             cursor.execute(
                 f"select tablename from pg_tables where schemaname = {schema}"
-                f" and starts_with(tablename, {text_literal(prefix)})"
+                f" and starts_with(tablename, {text_literal(STAGING_PREFIX)})"
             )
             found = [row[0] for row in cursor.fetchall()]
-        batches = {name: name.removeprefix(prefix).partition("_")[0] for name in found}
-        done = [name for name, batch in batches.items() if batch.isdigit() and int(batch) <= place.batch]
-        _drop(connection, done, table)
+        hour = SystemClock().now_ms() // HOUR_MS
+        _drop(connection, [name for name in found if is_given_up(name, place, hour=hour)], table)
 
 
 def _drop(connection: Connection, names: Sequence[str], table: TableName) -> None:
@@ -233,8 +235,20 @@ def _drop(connection: Connection, names: Sequence[str], table: TableName) -> Non
     connection.commit()
 
 
-def _staging_prefix(place: Place) -> str:
-    return f"{STAGING_PREFIX}{place.label}_"
+def staging_name(place: Place, *, hour: int) -> str:
+    """Names query, batch and hour, so that whoever comes later knows whether somebody still needs the table."""
+    batch = "x" if place.batch is None else str(place.batch)
+    return f"{STAGING_PREFIX}{place.label}_{batch}_{hour}_{uuid.uuid4().hex[:8]}"
+
+
+def is_given_up(name: str, place: Place, *, hour: int) -> bool:
+    """Staged for this place or an earlier batch of its query, or so long ago that no task can be at it."""
+    label, batch, made_at_hour, *_ = name.removeprefix(STAGING_PREFIX).split("_")
+    if int(made_at_hour) < hour - GIVEN_UP_MS // HOUR_MS:
+        return True
+    if label != place.label:
+        return False
+    return place.batch is None or int(batch) <= place.batch
 
 
 def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -76,12 +76,13 @@ class DeltaTarget:
                     raise
         self._clean(files, step)
 
-    def discard(self, staged: Sequence[Staged]) -> None:
+    def discard(self, staged: Sequence[Staged], place: Place) -> None:
         """A commit whose end nobody saw may have happened: files that the table names stay."""
         table = self._table()
         named = {uri.rpartition("/")[2] for uri in table.file_uris()}
-        paths = [file.path for file in files_of(staged)]
-        self._stage().delete(path for path in paths if path.rpartition("/")[2] not in named)
+        stage = self._stage()
+        paths = {*(file.path for file in files_of(staged)), *stage.leftovers(place, kept=())}
+        stage.delete(path for path in paths if path.rpartition("/")[2] not in named)
 
     def _conformed(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         schema = self._staged_schema()

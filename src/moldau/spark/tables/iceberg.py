@@ -76,11 +76,12 @@ class IcebergTarget:
                     raise
         self._clean(files, step)
 
-    def discard(self, staged: Sequence[Staged]) -> None:
+    def discard(self, staged: Sequence[Staged], place: Place) -> None:
         """A commit whose end nobody saw may have happened: files that the table names stay."""
         named = {task.file.file_path.rpartition("/")[2] for task in self._table().scan().plan_files()}
-        paths = [file.path for file in files_of(staged)]
-        self._stage().delete(path for path in paths if path.rpartition("/")[2] not in named)
+        stage = self._stage()
+        paths = {*(file.path for file in files_of(staged)), *stage.leftovers(place, kept=())}
+        stage.delete(path for path in paths if path.rpartition("/")[2] not in named)
 
     def _conformed(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         schema = self._staged_schema()

@@ -60,9 +60,10 @@ class SqlTarget:
                 self.database.remove(connection, filled, table=self.table)
                 self.database.clean(connection, step.place, table=self.table)
 
-    def discard(self, staged: Sequence[Staged]) -> None:
+    def discard(self, staged: Sequence[Staged], place: Place) -> None:
         with self.database.connect() as connection:
             self.database.remove(connection, staged, table=self.table)
+            self.database.clean(connection, place, table=self.table)
 
     def _checked(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:

@@ -24,7 +24,11 @@ FOLDER = "moldau"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rows of one write gather. With a batch's number the write counts once; without, whenever it is made."""
+    """Where the rows of one write gather.
+
+    A numbered batch counts once, and comes back to its place if it is run again. A write without a number counts
+    whenever it is made, in a place that no other write has.
+    """
 
     query_id: str
     batch: int | None
@@ -37,6 +41,10 @@ class Place:
     @property
     def folder(self) -> str:
         return f"{FOLDER}/{self.label}/{'unnumbered' if self.batch is None else self.batch}"
+
+
+def unnumbered_place() -> Place:
+    return Place(uuid.uuid4().hex, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +138,7 @@ class FileStage:
                 continue
 
     def leftovers(self, place: Place, kept: Iterable[str]) -> list[str]:
-        """Files of killed or superseded tasks of a batch that has just been committed.
-
-        Writes without a number share a folder, and what is there may be part of the table.
-        """
-        if place.batch is None:
-            return []
+        """Files of killed or superseded tasks of a batch that has just been committed."""
         selector = fs.FileSelector(self._full(place.folder), allow_not_found=True)
         found = (info.base_name for info in self.filesystem.get_file_info(selector) if info.type == fs.FileType.File)
         keep = set(kept)

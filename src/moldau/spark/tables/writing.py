@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -12,7 +11,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from moldau.spark.running_batch import running_batch
 from moldau.spark.tables.options import Delivery, WriteOptions
-from moldau.spark.tables.staging import Place, Staged
+from moldau.spark.tables.staging import Place, Staged, unnumbered_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,8 @@ class Target(Protocol):
         """On the driver: the rows become part of the table in one step, unless that step was made before."""
         ...
 
-    def discard(self, staged: Sequence[Staged]) -> None:
-        """On the driver: staged rows that are not part of the table go."""
+    def discard(self, staged: Sequence[Staged], place: Place) -> None:
+        """On the driver: what is staged at this place, and is not part of the table, goes."""
         ...
 
 
@@ -58,9 +57,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         running = running_batch()
         assert running is not None, "Spark names query and batch in every task of a streaming query"
-        numbered = self._options.delivery is Delivery.EXACTLY_ONCE
-        place = Place(self._options.query_id or running.query_id, running.batch if numbered else None)
-        return self._target.stage(iterator, place)
+        if self._options.delivery is Delivery.AT_LEAST_ONCE:
+            return self._target.stage(iterator, unnumbered_place())
+        return self._target.stage(iterator, Place(self._options.query_id or running.query_id, running.batch))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         staged = staged_of(messages)
@@ -72,7 +71,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         del batchId
-        self._target.discard(staged_of(messages))
+        staged = staged_of(messages)
+        if staged:
+            self._target.discard(staged, staged[0].place)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -80,8 +81,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
         self._target = target
-        numbered = options.delivery is Delivery.EXACTLY_ONCE
-        self._place = Place(options.query_id or uuid.uuid4().hex, options.batch if numbered else None)
+        self._place = unnumbered_place()
+        if options.query_id and options.batch is not None and options.delivery is Delivery.EXACTLY_ONCE:
+            self._place = Place(options.query_id, options.batch)
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -91,7 +93,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._target.apply(staged_of(messages), Step(self._place, overwrite=self._overwrite))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._target.discard(staged_of(messages))
+        self._target.discard(staged_of(messages), self._place)
 
 
 def staged_of(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:

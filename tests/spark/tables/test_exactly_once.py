@@ -1,0 +1,130 @@
+"""Exactly once on a real Spark: batches that are run again, drivers that are killed, and a control that can tell."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.spark.tables.sinks import KINDS, Sink
+from tests.spark.tables.streams import (
+    forget_newest_commit,
+    newest_commit,
+    put_batches,
+    read_batches,
+    start,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROJECT = Path(__file__).parents[3]
+# A Spark start takes seconds; on a machine that does ten other things, minutes.
+PAUSE_S_MAX = 400
+
+
+def run_again(spark: SparkSession, sink: Sink, folder: Path, **options: str) -> list[int]:
+    """Three batches, the last of which Spark runs twice; returns the ids that should be in the table."""
+    ids = put_batches(folder / "input", range(100), range(100, 200), range(200, 300))
+    checkpoint = folder / "checkpoint"
+    for _ in range(2):
+        start(
+            read_batches(spark, folder / "input"), sink.format, {**sink.options, **options}, checkpoint
+        ).awaitTermination()
+        if _ == 0:
+            assert forget_newest_commit(checkpoint) == 2
+    assert newest_commit(checkpoint) == 2, "the batch was not run again"
+    return ids
+
+
+def test_a_batch_that_is_run_again_is_in_the_table_once(spark: SparkSession, sink: Sink, tmp_path: Path) -> None:
+    assert run_again(spark, sink, tmp_path) == sink.ids()
+    assert sink.staged() == []
+
+
+def test_the_control_tells_duplicates(spark: SparkSession, sink: Sink, tmp_path: Path) -> None:
+    ids = run_again(spark, sink, tmp_path, delivery="at-least-once")
+    assert sink.ids() == sorted([*ids, *range(200, 300)])
+
+
+def kill_when_paused(queries: Sequence[Mapping[str, object]], markers: list[Path]) -> None:
+    """Starts a driver with these queries and kills it, with the JVM, once all of them stand still."""
+    driver = subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.tables.paused_driver", json.dumps(queries)],
+        cwd=PROJECT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + PAUSE_S_MAX
+    try:
+        while not all(marker.exists() for marker in markers):
+            assert driver.poll() is None, "the driver ended by itself"
+            assert time.monotonic() < deadline, "the driver never came to its commits"
+            time.sleep(0.05)
+    finally:
+        os.killpg(driver.pid, signal.SIGKILL)
+        output, _ = driver.communicate()
+        print(output.decode()[-4000:])
+
+
+@pytest.mark.timeout(600)
+def test_a_killed_driver_loses_and_repeats_nothing(
+    spark: SparkSession, make_sink: Callable[[str], Sink], tmp_path: Path
+) -> None:
+    cases = [(moment, make_sink(kind)) for moment in ("before", "after") for kind in KINDS]
+    folders = [tmp_path / f"{moment}-{sink.kind}" for moment, sink in cases]
+    ids = [put_batches(folder / "input", range(50), range(50, 100)) for folder in folders]
+    queries = [
+        {
+            "format": sink.format,
+            "options": sink.options,
+            "input": str(folder / "input"),
+            "checkpoint": str(folder / "checkpoint"),
+            "moment": moment,
+            "marker": str(folder / "marker"),
+        }
+        for (moment, sink), folder in zip(cases, folders, strict=True)
+    ]
+    kill_when_paused(queries, [folder / "marker" for folder in folders])
+    for moment, sink in cases:
+        assert sink.ids() == list(range(0 if moment == "before" else 50)), f"{sink.kind} at the kill"
+        assert bool(sink.staged()) == (moment == "before"), f"{sink.kind} at the kill"
+    restarted = [
+        start(read_batches(spark, folder / "input", tasks=1), sink.format, sink.options, folder / "checkpoint")
+        for (_, sink), folder in zip(cases, folders, strict=True)
+    ]
+    for query in restarted:
+        query.awaitTermination()
+    assert [sink.ids() for _, sink in cases] == ids
+    assert [sink.staged() for _, sink in cases] == [[]] * len(cases)
+
+
+@pytest.mark.parametrize("kind", ["delta", "postgresql"])
+def test_for_each_batch_is_exact_with_its_number(
+    spark: SparkSession, make_sink: Callable[[str], Sink], tmp_path: Path, kind: str
+) -> None:
+    """Running totals in update mode, which only foreachBatch takes: rows added twice would change the sums."""
+    sink, checkpoint = make_sink(kind), tmp_path / "checkpoint"
+    put_batches(tmp_path / "input", range(4), range(4, 8))
+
+    def write(rows: DataFrame, batch: int) -> None:
+        numbered = {"queryId": "totals", "batchId": str(batch)}
+        rows.write.format(sink.format).options(**sink.options, **numbered).mode("append").save()
+
+    for attempt in range(2):
+        frame = read_batches(spark, tmp_path / "input").selectExpr("id", "state")
+        writing = frame.writeStream.foreachBatch(write).option("checkpointLocation", str(checkpoint))
+        writing.trigger(availableNow=True).start().awaitTermination()
+        if attempt == 0:
+            forget_newest_commit(checkpoint)
+    assert sink.ids() == list(range(8))
