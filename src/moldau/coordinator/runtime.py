@@ -79,8 +79,12 @@ class Append:
 class Runtime(Generic[M]):
     """One machine with its journal, owned by the event loop."""
 
-    def __init__(self, machine: M, journal: Journal, *, clock: Clock) -> None:
+    def __init__(
+        self, machine: M, journal: Journal, *, clock: Clock, on_failed: Callable[[], None] | None = None
+    ) -> None:
+        """`on_failed` is called when an append failed: what is open needs another runtime, also if nobody asks."""
         self.machine = machine
+        self._on_failed = on_failed
         self.is_stopped = False
         self._journal = journal
         self._clock = clock
@@ -174,6 +178,8 @@ class Runtime(Generic[M]):
         except ApiError as wrong:
             log.error("a coordinator's facts could not be written: %s", wrong)
             self._end(_HEARD_AS.get(wrong.code, ErrorCode.UNKNOWN_SERVER_ERROR))
+            if self._on_failed is not None:
+                self._on_failed()
             return
         append.end_offset = self._journal.end_offset
         self._release()

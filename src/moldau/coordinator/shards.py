@@ -15,6 +15,7 @@ from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.replication.partition import Partition
 
+REOPEN_S = 1.0  # until what could not be written or read is tried again: by then a full disk may have room
 LOAD_BYTES = 64 * 1024  # read and applied in one go, some milliseconds during which the loop does nothing else
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class Shards(Generic[M]):
         self._slots: dict[int, Slot[M]] = {}
         self._to_load: list[Slot[M]] = []
         self._loader: asyncio.Task[None] | None = None
+        self._reopening: dict[int, asyncio.TimerHandle] = {}
 
     @property
     def partition_count(self) -> int:
@@ -120,6 +122,9 @@ class Shards(Generic[M]):
             self.find(index)
 
     async def stop(self) -> None:
+        for reopening in self._reopening.values():
+            reopening.cancel()
+        self._reopening.clear()
         if self._loader is not None:
             self._loader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -134,8 +139,9 @@ class Shards(Generic[M]):
                 yield index
 
     def _open(self, partition: Partition) -> Slot[M]:
-        journal = PartitionJournal(partition)
-        slot = Slot(partition, Runtime(self._make_machine(), journal, clock=self._clock), journal)
+        journal, index = PartitionJournal(partition), partition.index
+        runtime = Runtime(self._make_machine(), journal, clock=self._clock, on_failed=lambda: self._reopen_later(index))
+        slot = Slot(partition, runtime, journal)
         if journal.start_offset == journal.end_offset:
             self._begin(slot)
         else:
@@ -143,6 +149,15 @@ class Shards(Generic[M]):
             if self._loader is None:
                 self._loader = asyncio.create_task(self._load_all(), name=f"loader of {partition.topic}")
         return slot
+
+    def _reopen_later(self, index: int) -> None:
+        """Timers and what they would end must not wait until somebody asks."""
+        if index not in self._reopening:
+            self._reopening[index] = asyncio.get_running_loop().call_later(REOPEN_S, self._reopen, index)
+
+    def _reopen(self, index: int) -> None:
+        del self._reopening[index]
+        self.find(index)
 
     async def _load_all(self) -> None:
         try:
@@ -158,9 +173,10 @@ class Shards(Generic[M]):
                 offset = self._load_chunk(slot, offset)
                 await asyncio.sleep(0)
         except Exception:
-            # Whoever asks next makes another attempt, and the other partitions are loaded meanwhile.
+            # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
             log.exception("%s-%d can't be loaded", slot.partition.topic, slot.partition.index)
             slot.runtime.stop()
+            self._reopen_later(slot.partition.index)
             return
         if not slot.runtime.is_stopped:
             self._begin(slot)

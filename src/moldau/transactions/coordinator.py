@@ -40,7 +40,7 @@ class TransactionCoordinator:
         self._limits = limits
         self._next_producer_id = next_producer_id
         self._write_marker = write_marker
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # ended in the order in which they began
         self._shards = Shards(
             lambda: TransactionShard(self._limits),
             partition_of=partition_of,
@@ -160,5 +160,5 @@ class TransactionCoordinator:
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
