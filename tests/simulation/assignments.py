@@ -1,20 +1,30 @@
-"""Assignments as the simulated clients write them: numbers of partitions, in one byte each."""
+"""Subscriptions and assignments as classic consumers write them for each other, of one topic each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from moldau.groups import embedded
+from moldau.groups.record_versions import SHORT
+from moldau.wire.codec import encode
 
-def write_assignment(partitions: Sequence[int]) -> bytes:
-    return bytes(partitions)
+VERSION = 1
+
+
+def subscription(topic: str) -> bytes:
+    """Of a client that has given up everything before it joins."""
+    return SHORT.pack(VERSION) + encode(embedded.Subscription([topic]), VERSION)
 
 
 def read_assignment(assignment: bytes) -> list[int]:
-    return list(assignment)
+    if not assignment:
+        return []
+    return [index for each in embedded.read_assignment(assignment).partitions for index in each.partitions]
 
 
-def shared_out(members: Sequence[str], partition_count: int) -> dict[str, bytes]:
+def shared_out(members: Sequence[str], topic: str, partition_count: int) -> dict[str, bytes]:
     """As a leader assigns: everybody in turn."""
     return {
-        member: write_assignment(range(at, partition_count, len(members))) for at, member in enumerate(sorted(members))
+        member: embedded.write_assignment({topic: list(range(at, partition_count, len(members)))}, subscription(topic))
+        for at, member in enumerate(sorted(members))
     }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.groups.consumer_facts import ProgressSet
-from moldau.groups.records import GroupChanged, OffsetCommitted, OffsetDeleted
+from moldau.groups.records import GroupChanged, GroupDeleted, OffsetCommitted, OffsetDeleted
 from moldau.groups.records import decode_fact as decode_group_fact
 from moldau.log.markers import read_marker
 from moldau.transactions.records import TransactionChanged, TransactionForgotten
@@ -67,6 +67,7 @@ class History:
         self.values: set[str] = set()
         self.held: dict[tuple[str, str], set[tuple[bytes, int]]] = {}
         """What members of consumer groups have, or are about to give up."""
+        self.classic_members: set[tuple[str, str]] = set()
 
     def on_appended(self, partition: TopicPartition, batch: memoryview) -> None:
         header = read_header(batch)
@@ -183,6 +184,8 @@ class History:
             self.offsets.pop((fact.group_id, fact.topic, fact.partition), None)
         elif isinstance(fact, GroupChanged):
             self._on_group(fact)
+        elif isinstance(fact, GroupDeleted):
+            self._forget_classic(fact.group_id)
         elif isinstance(fact, ProgressSet):
             self._on_progress(fact)
         elif fact is None:
@@ -192,9 +195,7 @@ class History:
         member = (fact.group_id, fact.member_id)
         if fact.progress is None:
             self.held.pop(member, None)
-            self._claims.thrown_out(*member)
             return
-        self._claims.entered(*member)
         self.held[member] = {
             (topic_id, index)
             for partitions in (fact.progress.assigned, fact.progress.revoking)
@@ -204,6 +205,7 @@ class History:
 
     def _check_holders(self, partition: TopicPartition) -> None:
         """Facts of one decision are written together, so this holds after each batch."""
+        self._claims.members_are(self.held.keys() | self.classic_members)
         owners: dict[tuple[str, bytes, int], str] = {}
         for (group_id, member_id), held in self.held.items():
             for topic_id, index in held:
@@ -213,7 +215,12 @@ class History:
                         f"{partition} says that {other} and {member_id} of {group_id} both have {index}: two owners"
                     )
 
+    def _forget_classic(self, group_id: str) -> None:
+        self.classic_members = {each for each in self.classic_members if each[0] != group_id}
+
     def _on_group(self, fact: GroupChanged) -> None:
+        self._forget_classic(fact.group.group_id)
+        self.classic_members |= {(fact.group.group_id, member_id) for member_id in fact.group.members}
         owned = [each for member in fact.group.members.values() for each in read_assignment(member.assignment)]
         if len(owned) != len(set(owned)):
             self.violate(f"generation {fact.group.generation} of {fact.group.group_id} has partitions with two owners")

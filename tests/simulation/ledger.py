@@ -35,7 +35,7 @@ class Owners:
 
 
 class Claims:
-    """What members of consumer groups hold, from the moment that they are given it until they have given it up, or the
+    """What members of groups hold, from the moment that they are given it until they have given it up, or the
     coordinator has thrown them out; they may not know that yet."""
 
     def __init__(self, violate: Violate) -> None:
@@ -43,11 +43,13 @@ class Claims:
         self._members: set[tuple[str, str]] = set()
         self.holders: dict[tuple[str, int], str] = {}
 
-    def entered(self, group_id: str, member_id: str) -> None:
-        self._members.add((group_id, member_id))
+    def members_are(self, members: set[tuple[str, str]]) -> None:
+        """Groups and members, by what the log says."""
+        for group_id, member_id in sorted(self._members - members):
+            self._throw_out(group_id, member_id)
+        self._members = set(members)
 
-    def thrown_out(self, group_id: str, member_id: str) -> None:
-        self._members.discard((group_id, member_id))
+    def _throw_out(self, group_id: str, member_id: str) -> None:
         held = [
             partition for (group, partition), holder in self.holders.items() if (group, holder) == (group_id, member_id)
         ]

@@ -14,10 +14,10 @@ from moldau.wire.messages.heartbeat import HeartbeatRequest
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from moldau.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from tests.groups.worlds import subscription
-from tests.simulation.assignments import read_assignment, shared_out
+from tests.simulation.assignments import read_assignment, shared_out, subscription
 from tests.simulation.network import Lost
 from tests.simulation.node import handled
+from tests.simulation.pipelines import Kind
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -42,11 +42,13 @@ class Member:
         self.partitions: list[int] = []
         self.must_join = True
         self._world = world
+        self._topic = topic
         self._partition_count = partition_count
         self._protocols = (Protocol("range", subscription(topic)),)
 
     async def join(self) -> None:
-        """Become a member of a generation, with an assignment."""
+        """Become a member of a generation, with an assignment; what we had is given up first."""
+        self._let_go()
         while self.must_join:
             try:
                 joined = await self._join()
@@ -62,8 +64,14 @@ class Member:
                 self.generation = joined.generation_id
                 self.partitions = read_assignment(assignment)
                 self.must_join = False
-                owner = self.instance_id or self.member_id
-                self._world.owners.given(self.group_id, self.generation, owner, self.partitions)
+                self._world.claims.claim(self.group_id, self.member_id, self.partitions)
+                if self._world.kind_of(self.group_id) is Kind.CLASSIC:
+                    owner = self.instance_id or self.member_id
+                    self._world.owners.given(self.group_id, self.generation, owner, self.partitions)
+
+    def _let_go(self) -> None:
+        self._world.claims.release(self.group_id, self.member_id, self.partitions)
+        self.partitions = []
 
     async def _join(self) -> JoinGroupResponse:
         new_id = f"{self.instance_id or 'member'}-{self._world.next_number()}"
@@ -91,7 +99,7 @@ class Member:
     async def _sync(self, joined: JoinGroupResponse) -> bytes | None:
         assignments: dict[str, bytes] = {}
         if joined.leader == joined.member_id and not joined.skip_assignment:
-            assignments = shared_out([each.member_id for each in joined.members], self._partition_count)
+            assignments = shared_out([each.member_id for each in joined.members], self._topic, self._partition_count)
         request = SyncGroupRequest(
             group_id=self.group_id,
             generation_id=joined.generation_id,
@@ -124,7 +132,8 @@ class Member:
 
     async def leave(self) -> None:
         request = LeaveGroupRequest(group_id=self.group_id, members=[MemberIdentity(self.member_id, self.instance_id)])
-        self.must_join, self.partitions = True, []
+        self.must_join = True
+        self._let_go()
         try:
             await self._world.network.call(handled(leave_group, request, 5), lingers=True)
         except Lost:
@@ -140,13 +149,17 @@ class Member:
             case ErrorCode.MEMBER_ID_REQUIRED:
                 self.member_id = member_id
             case ErrorCode.UNKNOWN_MEMBER_ID:
+                self._let_go()
                 self.member_id, self.must_join = "", True
             case ErrorCode.REBALANCE_IN_PROGRESS | ErrorCode.ILLEGAL_GENERATION:
                 self.must_join = True
             case ErrorCode.FENCED_INSTANCE_ID:
                 raise Replaced
             case (
-                ErrorCode.COORDINATOR_LOAD_IN_PROGRESS | ErrorCode.NOT_COORDINATOR | ErrorCode.COORDINATOR_NOT_AVAILABLE
+                ErrorCode.UNRELEASED_INSTANCE_ID
+                | ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                | ErrorCode.NOT_COORDINATOR
+                | ErrorCode.COORDINATOR_NOT_AVAILABLE
             ):
                 await asyncio.sleep(BACKOFF_S)
             case _:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+
+
+class Kind(Enum):
+    """Which members a group has."""
+
+    CLASSIC = "of the classic protocol"
+    NEW = "of the new protocol"
+    MIXED = "of both, so that it goes from one to the other"
 
 
 @dataclass(frozen=True)
@@ -29,8 +38,8 @@ class Pipeline:
 
 SHARED = Pipeline("copiers", "orders", "copies", 3, 2, 6, has_members=True)
 ALONE = Pipeline("loners", "bills", "letters", 2, 2, 6, has_members=False)
-COMMITTERS = "committers"  # a classic group that commits outside of transactions
-SUBSCRIBERS = "subscribers"  # and one of the new protocol
+COMMITTERS = "committers"  # a group that commits outside of transactions
+SUBSCRIBERS = "subscribers"  # and another one, of the new protocol
 COUNTS: Mapping[str, int] = MappingProxyType(
     {
         SHARED.source: SHARED.source_count,

@@ -50,7 +50,7 @@ def test_something_happens() -> None:
 
 def test_a_seed_replays_in_another_process() -> None:
     """Also where sets are in another order, which Python decides anew in every process."""
-    code = "from tests.simulation.running import simulate; print([simulate(seed).digest for seed in range(3)])"
+    code = "from tests.simulation.running import simulate; print([simulate(seed).digest for seed in range(5)])"
     printed = [
         subprocess.run(
             [sys.executable, "-c", code],

@@ -18,9 +18,11 @@ class Verdict:
 
     def check_shared_out(self) -> None:
         """In the calm everybody has come to what is theirs."""
-        for index in range(SHARED.source_count):
-            if (SUBSCRIBERS, index) not in self._world.claims.holders:
-                self._world.violate(f"nobody has {index}, only these are held: {self._world.claims.holders}")
+        holders = self._world.claims.holders
+        for group_id in (COMMITTERS, SUBSCRIBERS):
+            for index in range(SHARED.source_count):
+                if (group_id, index) not in holders:
+                    self._world.violate(f"nobody of {group_id} has {index}, only these are held: {holders}")
 
     def check_end(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         for partition, known in self._world.history.partitions.items():

@@ -29,14 +29,14 @@ from tests.simulation.loop import VirtualLoop
 from tests.simulation.members import Member
 from tests.simulation.network import HUNG_UP, Network
 from tests.simulation.node import Node
-from tests.simulation.pipelines import ALONE, COMMITTERS, COUNTS, SHARED, SUBSCRIBERS, Pipeline
+from tests.simulation.pipelines import ALONE, COMMITTERS, COUNTS, SHARED, SUBSCRIBERS, Kind, Pipeline
 from tests.simulation.producers import Producer
 from tests.simulation.readers import CommittedReader, Committer
 from tests.simulation.subscribers import Subscriber
 from tests.simulation.verdict import Verdict
 
 CHAOS_S = 40.0
-SETTLE_S = 30.0
+SETTLE_S = 60.0
 COPY_S_MAX = 150.0  # of the calm that follows
 EPOCH_MS = 1_700_000_000_000
 NEARLY_USED_UP = (32_760, 32_764, 32_765)
@@ -68,7 +68,11 @@ class World:
         """Whom an epoch of a producer id was given to."""
         self.digest = 0
         self.verdict = Verdict(self)
-        self.has_new_copiers = self.random.random() < 0.5
+        self._kinds = {
+            SHARED.group_id: self.random.choice(list(Kind)),
+            COMMITTERS: self.random.choice([Kind.CLASSIC, Kind.MIXED]),
+            SUBSCRIBERS: Kind.NEW,
+        }
         self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
         self.crash_every_writes = self.random.choice([20, 60, 200, 1_000])
         plain = replace(TopicConfig.defaults(), segment_bytes=self.random.choice([2_500, 1 << 20]))
@@ -270,8 +274,13 @@ class World:
 
     def _spawn(self, work: Any) -> asyncio.Task[Any]:
         task = self.loop.create_task(work)
+        task.add_done_callback(self._ended)
         self._tasks.append(task)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self.violate(f"a client failed: {task.exception()!r}")
 
     async def _operate(self) -> None:
         """What happens to a broker that does not crash: logs are compacted, and now and then it is restarted."""
@@ -300,8 +309,12 @@ class World:
             running.cancel()
             await asyncio.sleep(self.random.choice([0, 1, 8]))
 
+    def kind_of(self, group_id: str) -> Kind:
+        return self._kinds[group_id]
+
     def new_member(self, group_id: str, topic: str, instance_id: str | None) -> AnyMember:
-        if group_id != SUBSCRIBERS and not (group_id == SHARED.group_id and self.has_new_copiers):
+        kind = self._kinds[group_id]
+        if kind is Kind.CLASSIC or (kind is Kind.MIXED and self.random.random() < 0.5):
             return Member(self, group_id, topic=topic, partition_count=COUNTS[topic], instance_id=instance_id)
         pattern = f"{topic[:3]}.*" if self.random.random() < 0.3 else None
         assignor = self.random.choice([None, "uniform", "range"])
