@@ -54,7 +54,7 @@ def round_trip(fact: ConsumerFact) -> Fact | None:
     return decode_fact(memoryview(key), None if value is None else memoryview(value))
 
 
-@pytest.mark.parametrize("fact", FACTS, ids=str)
+@pytest.mark.parametrize("fact", FACTS, ids=lambda fact: type(fact).__name__)
 def test_what_is_written_is_read(fact: ConsumerFact) -> None:
     assert round_trip(fact) == fact
 

@@ -50,7 +50,7 @@ class Profile(msgspec.Struct, frozen=True):
     rack_id: str | None = None
     topics: frozenset[str] = frozenset()
     regex: str | None = ""
-    """Kafka writes an empty string for none, and null where the member was a classic one."""
+    """Kafka writes an empty string for none, and reads null as none too."""
     rebalance_timeout_ms: int = NO_TIMEOUT
     assignor: str | None = None
     classic: ClassicPart | None = None
