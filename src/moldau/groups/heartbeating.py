@@ -129,7 +129,8 @@ def heartbeat(turn: ConsumerTurn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
     is_resolved = is_repatterned = False
     if profile != member.profile or member.member_id not in turn.group.members:
         is_repatterned, is_resolved = _change_profile(turn, member, profile)
-    _refresh_regexes(turn)
+    if profile.regex:
+        _refresh_regexes(turn)
     turn.check_topics(is_due=is_renamed or is_resolved)
     turn.assign()
     turn.reconcile(member.member_id, beat.owned, is_resubscribed=is_renamed or is_repatterned)
@@ -274,15 +275,12 @@ def _check_regex(regex: str) -> None:
 def _refresh_regexes(turn: ConsumerTurn) -> None:
     """Resolving is a decision of its own, soon after: it looks at every topic, and serves all members at once."""
     group, now_ms = turn.group, turn.now_ms
-    wanted = group.subscribed_regexes()
-    if not wanted:
-        return
     last = next(iter(group.regexes.values()), None)
     if last is not None and now_ms <= last.at_ms + REGEX_INTERVAL_MS_MIN:
         return
     if (
         last is None
-        or wanted != group.regexes.keys()
+        or group.subscribed_regexes() != group.regexes.keys()
         or last.version < turn.topics.grown_version
         or now_ms > last.at_ms + turn.config.regex_refresh_ms
     ):
