@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +15,12 @@ from moldau.spark.formats.json_values import check_for, parse_json
 from moldau.spark.formats.misfit import Misfit
 from moldau.spark.formats.type_names import struct_fields
 
-ONE_BY_ONE_ROWS_MAX = 32  # a run with a doubtful record is cut until it is this short, and then read record by record
+# A run with a doubtful record is cut until that is found, or until the run is short enough to be read one by one.
 CUT_INTO = 8
+ONE_BY_ONE_ROWS_MAX = 32
+LOCATING_ROWS_MAX = 4096  # each doubt costs a look at all that is left of the run
+DOUBTS_MAX = 16
+ROW_OF_ERROR = re.compile(r" in row ([0-9]+)$")
 BLOCK_BYTES_MAX = 1 << 30  # Arrow's reader counts a block's bytes in 31 bits
 DECIMAL_DIGITS_FAST_MAX = 18
 
@@ -56,6 +61,13 @@ class JsonDecoder:
         return decoded_rows(spread, failures={rows[at]: reason for at, reason in run.failures.items()})
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A run that can't be read at once; `row` is the first record that is to blame, where that is known."""
+
+    row: int | None = None
+
+
 class _Run:
     """The reading of one column without nulls: typed pieces in order, and the reasons by row."""
 
@@ -68,18 +80,42 @@ class _Run:
         self.failures: dict[int, str] = {}
 
     def read(self, texts: pa.BinaryArray, *, first_row: int) -> None:
-        if self.reader_type is None:
-            self.read_one_by_one(texts, first_row=first_row)
+        found = self.read_at_once(texts)
+        if found is None:
             return
-        piece = _read_run(texts, arrow_type=self.arrow_type, reader_type=self.reader_type)
-        if piece is not None:
-            self.pieces.append(piece)
-        elif len(texts) <= ONE_BY_ONE_ROWS_MAX:
+        if self.reader_type is None or len(texts) <= ONE_BY_ONE_ROWS_MAX:
             self.read_one_by_one(texts, first_row=first_row)
+        elif found.row is not None and len(texts) <= LOCATING_ROWS_MAX:
+            self.read_around(found, texts, first_row=first_row)
         else:
-            size = max(ONE_BY_ONE_ROWS_MAX, -(-len(texts) // CUT_INTO))
+            size = min(LOCATING_ROWS_MAX, max(ONE_BY_ONE_ROWS_MAX, -(-len(texts) // CUT_INTO)))
             for at in range(0, len(texts), size):
                 self.read(texts.slice(at, size), first_row=first_row + at)
+
+    def read_at_once(self, texts: pa.BinaryArray) -> Doubt | None:
+        if self.reader_type is None:
+            return Doubt()
+        found = _read_run(texts, arrow_type=self.arrow_type, reader_type=self.reader_type)
+        if isinstance(found, Doubt):
+            return found
+        self.pieces.append(found)
+        return None
+
+    def read_around(self, doubt: Doubt, texts: pa.BinaryArray, *, first_row: int) -> None:
+        """A short run with few doubtful records: what lies between them is read at once."""
+        found: Doubt | None = doubt
+        for _ in range(DOUBTS_MAX):
+            if found is None:
+                return
+            if found.row is None:
+                break
+            self.read(texts.slice(0, found.row), first_row=first_row)
+            self.read_one_by_one(texts.slice(found.row, 1), first_row=first_row + found.row)
+            first_row += found.row + 1
+            texts = texts.slice(found.row + 1)
+            found = self.read_at_once(texts)
+        if found is not None:
+            self.read_one_by_one(texts, first_row=first_row)
 
     def read_one_by_one(self, texts: pa.BinaryArray, *, first_row: int) -> None:
         values: list[Any] = []
@@ -93,8 +129,8 @@ class _Run:
         self.pieces.append(pa.array(values, self.arrow_type))
 
 
-def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: pa.StructType) -> pa.StructArray | None:
-    """All of the records at once, or None if any of them needs a closer look.
+def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: pa.StructType) -> pa.Array | Doubt:
+    """All of the records at once, or a doubt if any of them needs a closer look.
 
     Arrow's reader takes values one after the other and doesn't care where a line ends. Where each record begins with
     { and ends with }, what stands between two records is }, a line's end, and {: legal between two values only, never
@@ -102,29 +138,31 @@ def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: 
     """
     if not len(texts):
         return pa.nulls(0, arrow_type)
-    if not (pc.all(pc.starts_with(texts, b"{")).as_py() and pc.all(pc.ends_with(texts, b"}")).as_py()):
-        return None
+    not_object = pc.index(pc.and_(pc.starts_with(texts, b"{"), pc.ends_with(texts, b"}")), False).as_py()
+    if not_object >= 0:
+        return Doubt(not_object)
     try:
         strings = texts.cast(pa.string())  # also looks whether it is UTF-8, which the reader does not
         joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), b"\n")
     except pa.ArrowInvalid:
-        return None
+        return Doubt()
     block = joined[0].as_py()
     if len(block) > BLOCK_BYTES_MAX or any(mark in block for mark in DOUBTFUL):
-        return None
+        return Doubt()
     if has_decimal(arrow_type) and pc.any(pc.match_substring_regex(strings, DOUBTFUL_DECIMAL)).as_py():
-        return None
+        return Doubt()
     try:
         table = _read_block(block, reader_type=reader_type)
-        if table.num_rows != len(texts):
-            return None
         rows = table.to_struct_array()
         rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         values = rows.cast(as_nullable(arrow_type))
-    except pa.ArrowException:
-        return None
+    except pa.ArrowException as error:
+        named = ROW_OF_ERROR.search(str(error))
+        return Doubt(int(named[1]) if named and int(named[1]) < len(texts) else None)
+    if len(values) != len(texts) or not fits(values, arrow_type):
+        return Doubt()
     # The flags of nullability are part of the type and not of the data: seen as the wanted type, not copied.
-    return relabelled(values, arrow_type) if fits(values, arrow_type) else None
+    return relabelled(values, arrow_type)
 
 
 def _read_block(block: bytes, *, reader_type: pa.StructType) -> pa.Table:
