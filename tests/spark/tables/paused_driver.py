@@ -68,15 +68,15 @@ def main(queries: list[dict[str, Any]]) -> None:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
     for real in (DeltaSource, IcebergSource, SqlSource):
         session.dataSource.register(paused(real))
-    started = []
     for query in queries:
         options = {**query["options"], "moment": query["moment"], "marker": query["marker"]}
         frame = read_batches(session, Path(query["input"]), tasks=1)
-        started.append(start(frame, f"paused_{query['format']}", options, Path(query["checkpoint"])))
-    for each in started:
-        each.awaitTermination()
+        start(frame, f"paused_{query['format']}", options, Path(query["checkpoint"]))
+    # None of them comes to an end, unless it fails.
+    session.streams.awaitAnyTermination()
 
 
 if __name__ == "__main__":

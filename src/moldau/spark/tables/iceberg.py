@@ -39,6 +39,7 @@ BATCH_SUMMARY = "moldau.batch"
 PROGRESS_PROPERTY = "moldau.batch."
 # Another writer's commit may come first; each attempt looks at the table anew.
 ATTEMPTS_MAX = 10
+CREATIONS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,9 @@ def catalog_properties(options: Mapping[str, str]) -> dict[str, str]:
     if warehouse and "uri" not in properties:
         folder = Path(warehouse.removeprefix("file://")).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}", **properties}
+        # Queries of one warehouse wait for each other's commits instead of failing.
+        uri = f"sqlite:///{folder}/catalog.db?timeout=60"
+        return {"type": "sql", "uri": uri, "warehouse": f"file://{folder}", **properties}
     if warehouse:
         return {"warehouse": warehouse, **properties}
     if not properties and "catalog" not in options:
@@ -196,7 +199,7 @@ def iceberg_target(options: dict[str, str], schema: StructType) -> IcebergTarget
     frame = arrow_schema(schema)
     check_columns(frame, writing)
     stored = table_part(frame, writing)
-    table = _loaded_or_created(_catalog(catalog, properties), name, stored)
+    table = _loaded_or_created(catalog, properties, name, stored)
     kept = table.schema().as_arrow()
     check_fits(stored, kept, name=name)
     location = table.location().rstrip("/")
@@ -204,7 +207,18 @@ def iceberg_target(options: dict[str, str], schema: StructType) -> IcebergTarget
     return IcebergTarget(name, catalog, properties, location, dict(table.io.properties), kept, writing, takes_files)
 
 
-def _loaded_or_created(catalog: Catalog, name: str, schema: pa.Schema) -> Table:
+def _loaded_or_created(catalog_name: str, properties: Mapping[str, str], name: str, schema: pa.Schema) -> Table:
+    """Queries that start at once make the same catalog, namespace or table side by side; a second look finds it made.
+
+    Each kind of catalog has its own way to fail then, so that every failure gets its second look.
+    """
+    for _ in range(CREATIONS_MAX - 1):
+        with contextlib.suppress(Exception):
+            return _create(_catalog(catalog_name, properties), name, schema)
+    return _create(_catalog(catalog_name, properties), name, schema)
+
+
+def _create(catalog: Catalog, name: str, schema: pa.Schema) -> Table:
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     try:
