@@ -167,6 +167,16 @@ def test_the_last_of_the_new_protocol_leaves_a_classic_group_behind() -> None:
     assert mixed.classic.generation == epoch + 1
 
 
+def test_what_a_member_has_not_given_up_is_known_there_and_back_and_there_again() -> None:
+    mixed = upgraded()
+    assert any(
+        mixed.world.group.target[name] != {topic_id("orders"): held} for name, held in (("a", {0, 1}), ("b", {2, 3}))
+    )
+    mixed.leave("c")
+    mixed.world.join("d")
+    assert {name: mixed.world.assigned(name) for name in "abd"} == {"a": {0, 1}, "b": {2, 3}, "d": set()}
+
+
 def test_a_downgrade_forgets_the_timers_of_the_consumer_group() -> None:
     mixed = upgraded()
     mixed.heartbeat("a", mixed.world.group.members["a"].epoch)

@@ -137,12 +137,16 @@ def may_downgrade(left: ConsumerGroup, config: ConsumerGroupConfig, limits: Grou
 def downgrade(
     turn: ConsumerTurn, reply: R, *, ended: ConsumerGroup, generation: int, limits: GroupLimits, rebalances: bool = True
 ) -> Decision[R]:
-    """The members that the turn leaves go on in a classic group; `ended` is what the log knows of the other one."""
+    """The members that the turn leaves go on in a classic group; `ended` is what the log knows of the other one.
+
+    They go on with what they hold, not with what they were to get: a partition that one of them has not given up yet
+    would have two owners as soon as the group is upgraded again. Kafka writes what they were to get.
+    """
     group = _downgraded(turn.group, generation=generation, topics=turn.topics, now_ms=turn.now_ms)
     classic = Turn(group, group.group_id, limits=limits, now_ms=turn.now_ms)
     for member in group.members.values():
         classic.await_heartbeat(member)
-    if rebalances:
+    if rebalances or not _is_settled(turn.group):
         classic.prepare()
     decision = classic.decide(reply)
     gone = (*ended.members, *turn.group.members)
@@ -169,12 +173,29 @@ def _downgraded(left: ConsumerGroup, *, generation: int, topics: Topics, now_ms:
     protocol = group.select_protocol()
     members = {
         member_id: replace(
-            member, assignment=assignment_of(left.target.get(member_id, {}), member.metadata(protocol), topics)
+            member, assignment=assignment_of(_held(left.members[member_id]), member.metadata(protocol), topics)
         )
         for member_id, member in members.items()
     }
     group = replace(group, protocol_name=protocol, members=members)
     return replace(group, subscribed_topics=subscribed_topics(group))
+
+
+def _held(member: ConsumerMember) -> Partitions:
+    """Also what it is about to give up."""
+    assigned, revoking = member.progress.assigned, member.progress.revoking
+    return {
+        topic_id: frozenset({*assigned.get(topic_id, ()), *revoking.get(topic_id, ())})
+        for topic_id in {**assigned, **revoking}
+    }
+
+
+def _is_settled(group: ConsumerGroup) -> bool:
+    """Everybody has exactly what it is to have."""
+    return all(
+        _held(member) == {topic_id: held for topic_id, held in group.target.get(member.member_id, {}).items() if held}
+        for member in group.members.values()
+    )
 
 
 def _classic_member(member: ConsumerMember) -> Member:
