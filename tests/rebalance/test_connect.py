@@ -59,6 +59,8 @@ class Worker:
 
     def get_id(self, until: Callable[[Callable[[], bool], str], None]) -> None:
         def has_id() -> bool:
+            # The topic of groups is made when a coordinator is first looked for.
+            self.peer.ask("FindCoordinator", 3, key=self.group, key_type=0)
             answer = self.ask("JoinGroup", 9, **self.joining())
             assert answer["error_code"] in {MEMBER_ID_REQUIRED, *COORDINATOR_STARTS}, answer
             self.member_id = answer["member_id"] if answer["error_code"] == MEMBER_ID_REQUIRED else ""
