@@ -77,6 +77,7 @@ def test_a_restart_finds_the_same_group(and_back: bool) -> None:
     if and_back:
         members = again.groups[GROUP].members
         assert {name: partitions_of(member.assignment) for name, member in members.items()} == held(shard)
+        assert again.groups[GROUP].generation == shard.groups[GROUP].generation + 1, "all must join again"
     else:
         assert again.consumer_groups[GROUP].members == shard.consumer_groups[GROUP].members
 

@@ -121,7 +121,7 @@ MISTAKES: Mapping[Plant, str] = MappingProxyType(
         give_what_another_has: "two owners",
         take_silence_for_yes: "two owners",
         let_anybody_commit: "had another owner",
-        forget_markers_when_loading: "not everything was copied|the coordinator has",
+        forget_markers_when_loading: "not everything was copied|not its input once|the coordinator has",
         count_aborted_offsets: "not everything was copied|not its input once|the coordinator has",
         keep_the_epoch: "is given to two",
         never_time_out: "that nobody ends",

@@ -137,7 +137,7 @@ class Committer:
                 await self._commit()
                 await member.beat()
                 await asyncio.sleep(CALM_S if world.is_calm else world.random.choice([0.05, 0.5, 1.5]))
-                if not world.is_calm and world.random.random() < 0.02:
+                if not world.is_calm and world.random.random() < 0.06:
                     await asyncio.sleep(10)  # longer than a session lasts
                 if not world.is_calm and world.random.random() < 0.02:
                     await member.leave()

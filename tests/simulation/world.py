@@ -70,7 +70,7 @@ class World:
         self.verdict = Verdict(self)
         self._kinds = {
             SHARED.group_id: self.random.choice(list(Kind)),
-            COMMITTERS: self.random.choice([Kind.CLASSIC, Kind.MIXED]),
+            COMMITTERS: self.random.choice([Kind.CLASSIC, Kind.CLASSIC, Kind.MIXED]),
             SUBSCRIBERS: Kind.NEW,
         }
         self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
@@ -232,7 +232,7 @@ class World:
             self._spawn(self._keep_running(SHARED, place))
         for place in range(ALONE.source_count):
             self._spawn(self._keep_running(ALONE, place))
-        for _ in range(self.random.randint(1, 3)):
+        for _ in range(self.random.randint(2, 3)):
             self._spawn(self._keep_committing(COMMITTERS))
         for _ in range(self.random.randint(1, 3)):
             self._spawn(self._keep_committing(SUBSCRIBERS))

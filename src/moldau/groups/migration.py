@@ -146,13 +146,16 @@ def downgrade(
     classic = Turn(group, group.group_id, limits=limits, now_ms=turn.now_ms)
     for member in group.members.values():
         classic.await_heartbeat(member)
+    logged = group
     if rebalances or not _is_settled(turn.group):
         classic.prepare()
+        # Whoever loads it knows nothing of this rebalance. In a generation that no member is of, all must join again.
+        logged = replace(group, generation=generation + 1)
     decision = classic.decide(reply)
     gone = (*ended.members, *turn.group.members)
     ended_timers = [Timer(key, None) for member_id in gone for key in consumer_keys(group.group_id, member_id)]
     return Decision(
-        (*end_of(ended), GroupChanged(group, is_logged=True), *decision.records),
+        (*end_of(ended), GroupChanged(logged, is_logged=True), *decision.records),
         reply,
         (*ended_timers, *decision.timers),
         decision.released,
