@@ -157,9 +157,8 @@ def newest_batch(table: Table, query_id: str) -> int:
         summary = snapshot.summary.additional_properties if snapshot.summary else {}
         if summary.get(QUERY_SUMMARY) == query_id:
             return int(summary[BATCH_SUMMARY])
-        if snapshot.parent_snapshot_id is None:
-            return -1
-        snapshot = table.snapshot_by_id(snapshot.parent_snapshot_id)
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else table.snapshot_by_id(parent)
     return int(table.properties.get(PROGRESS_PROPERTY + query_id, -1))
 
 
