@@ -199,6 +199,32 @@ async def test_a_decision_too_large_for_a_batch_never_happened() -> None:
 
 
 @on_a_loop
+async def test_facts_that_make_sense_one_by_one_go_into_as_many_batches_as_they_need() -> None:
+    journal = MemoryJournal(entry_bytes_max=1_000)
+    tally = runtime(journal)
+    words = ["A" * 300, "B" * 300, "C" * 300, "D" * 300]
+    reply = tally.write(say(*words, timers=(Timer("k", 1_001),), is_whole=False), failed)
+    assert isinstance(reply, Future)
+    assert await reply == "done"
+    assert tally.machine.words == words
+    assert [[key.decode() for key, _ in append] for append in journal.appends] == [words[:2], words[2:]]
+    await asyncio.sleep(0.02)
+    assert tally.machine.fired == ["k"]
+
+
+@on_a_loop
+async def test_nobody_waits_for_facts_behind_others_that_could_not_be_written() -> None:
+    journal = MemoryJournal(entry_bytes_max=1_000)
+    tally = runtime(journal)
+    before = tally.write(say("A" * 500), failed)
+    journal.fails_with = ApiError(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert tally.write(say("B" * 500), failed) == "NOT_COORDINATOR"
+    assert isinstance(before, Future)
+    assert await before == "NOT_COORDINATOR"
+    assert tally.is_stopped
+
+
+@on_a_loop
 async def test_more_than_a_batch_holds_goes_into_two() -> None:
     journal = MemoryJournal(entry_bytes_max=1_000)
     tally = runtime(journal)

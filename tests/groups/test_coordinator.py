@@ -184,6 +184,19 @@ async def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_too(t
     assert await broker.offsets(GROUP) == {("orders", 0): 1}, "those of the next topic of that name stay"
 
 
+@on_a_loop
+async def test_more_offsets_than_fit_into_a_batch_go_with_their_topic(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    group_ids = [f"{index}-{'g' * 30_000}" for index in range(200)]
+    for group_id in group_ids:
+        await broker.commit(group_id, 41)
+    broker.groups.topics_deleted(["orders"])
+    assert [await broker.offsets(group_id) for group_id in group_ids] == [{}] * 200
+    broker.crash()
+    await broker.loaded()
+    assert [await broker.offsets(group_id) for group_id in group_ids] == [{}] * 200
+
+
 def ask_to_join(broker: Broker, member_id: str = "", new_id: str = "") -> Any:
     request = joining(member_id, new_id=new_id, must_know_id=False)
     return broker.groups.write(

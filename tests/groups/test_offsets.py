@@ -132,7 +132,8 @@ class TestDeleting:
         world = World()
         commit(world)
         decision = world.shard.decide_delete_group(GROUP)
-        assert decision == Decision([OffsetDeleted(GROUP, "orders", 0), GroupDeleted(GROUP)], ErrorCode.NONE)
+        facts = [OffsetDeleted(GROUP, "orders", 0), GroupDeleted(GROUP)]
+        assert decision == Decision(facts, ErrorCode.NONE, is_whole=False)
         world.do(lambda shard, _: shard.decide_delete_group(GROUP))
         assert (world.shard.groups, world.shard.offsets) == ({}, {})
         assert [value for _, value in world.logged][-2:] == [None, None]

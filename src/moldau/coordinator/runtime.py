@@ -111,7 +111,7 @@ class Runtime(Generic[M]):
         now_ms = self._clock.now_ms()
         decision = decide(self.machine, now_ms)
         if decision.records:
-            error = self._record(decision.records, now_ms, producer)
+            error = self._record(decision, now_ms, producer)
             if error is not None:
                 return failed(error)
             for fact in decision.records:
@@ -123,19 +123,19 @@ class Runtime(Generic[M]):
         self._set_timers(decision.timers, now_ms)
         return self._answer(decision, failed)
 
-    def _record(self, facts: Sequence[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
-        entries = [entry for fact in facts if (entry := self.machine.encode(fact)) is not None]
+    def _record(self, decision: Decision[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
+        entries = [entry for fact in decision.records if (entry := self.machine.encode(fact)) is not None]
         if not entries:
             return None
-        size_bytes = sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
+        size_bytes = _size_bytes(entries)
         if size_bytes + BATCH_OVERHEAD_BYTES > self._journal.entry_bytes_max:
-            # The entries of one decision are written together or not at all.
+            if not decision.is_whole:
+                return self._enqueue_singly(entries)
             log.error("a decision of %d bytes is too large for a batch", size_bytes)
             return ErrorCode.UNKNOWN_SERVER_ERROR
         if producer is not None:
             return self._append_for(producer, entries, now_ms)
-        self._enqueue(entries, size_bytes)
-        return None
+        return self._enqueue(entries, size_bytes)
 
     def stop(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
         """Write what is decided, and send everybody who still waits to the next coordinator."""
@@ -143,15 +143,25 @@ class Runtime(Generic[M]):
             self._append()
         self._end(error)
 
-    def _enqueue(self, entries: Sequence[Entry], size_bytes: int) -> None:
+    def _enqueue_singly(self, entries: Sequence[Entry]) -> ErrorCode | None:
+        for entry in entries:
+            error = self._enqueue((entry,), _size_bytes((entry,)))
+            if error is not None:
+                return error
+        return None
+
+    def _enqueue(self, entries: Sequence[Entry], size_bytes: int) -> ErrorCode | None:
         limit = min(self._journal.entry_bytes_max, APPEND_BYTES_MAX)
         if self._open is not None and self._open.size_bytes + size_bytes > limit:
             self._append()
+            if self.is_stopped:
+                return ErrorCode.NOT_COORDINATOR  # what is before these could not be written
         if self._open is None:
             self._open = Append()
             self._loop.call_soon(self._append)
         self._open.entries += entries
         self._open.size_bytes += size_bytes
+        return None
 
     def _append_for(self, producer: Producer, entries: Sequence[Entry], now_ms: int) -> ErrorCode | None:
         """A batch of its own, at once: the log may refuse it for what it knows of the producer."""
@@ -259,6 +269,10 @@ class Runtime(Generic[M]):
         self._uncommitted.clear()
         self._open = None
         self._parked.clear()
+
+
+def _size_bytes(entries: Sequence[Entry]) -> int:
+    return sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
 
 
 def _nobody_hears(_: ErrorCode) -> None:

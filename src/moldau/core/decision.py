@@ -38,6 +38,8 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
     reply: Reply_co
     timers: tuple[Timer, ...] = ()
     released: tuple[Released, ...] = ()
+    is_whole: bool = True
+    """The records are written together or not at all. Otherwise any number of them, from the first on, makes sense."""
 
     @staticmethod
     def reply_only(reply: R) -> Decision[R]:
@@ -45,8 +47,8 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
 
     def after(self, *facts: Any) -> Decision[Reply_co]:
         """The same decision, with facts that come before its own."""
-        return Decision((*facts, *self.records), self.reply, self.timers, self.released)
+        return Decision((*facts, *self.records), self.reply, self.timers, self.released, self.is_whole)
 
     def shaped(self, shape: Callable[[Reply_co], R]) -> Decision[R]:
         """The same decision with its reply in another form."""
-        return Decision(self.records, shape(self.reply), self.timers, self.released)
+        return Decision(self.records, shape(self.reply), self.timers, self.released, self.is_whole)

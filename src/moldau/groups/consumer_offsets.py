@@ -117,7 +117,7 @@ def decide_delete_group(group: ConsumerGroup, known: Collection[tuple[str, int]]
     if not group.is_empty:
         return Decision.reply_only(ErrorCode.NON_EMPTY_GROUP)
     offsets = [OffsetDeleted(group.group_id, topic, partition) for topic, partition in known]
-    return Decision([*offsets, *end_of(group)], ErrorCode.NONE)
+    return Decision([*offsets, *end_of(group)], ErrorCode.NONE, is_whole=False)
 
 
 def end_of(group: ConsumerGroup) -> list[ConsumerFact]:

@@ -157,7 +157,7 @@ def decide_delete_group(group: Group | None, known: Collection[tuple[str, int]])
     if not group.is_empty:
         return Decision.reply_only(ErrorCode.NON_EMPTY_GROUP)
     facts: list[Fact] = [OffsetDeleted(group.group_id, topic, partition) for topic, partition in known]
-    return Decision([*facts, GroupDeleted(group.group_id)], ErrorCode.NONE)
+    return Decision([*facts, GroupDeleted(group.group_id)], ErrorCode.NONE, is_whole=False)
 
 
 def expired(

@@ -302,7 +302,8 @@ class GroupShard:
             facts += consumer_offsets.expired(
                 consumer_group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms
             )
-        return Decision(facts, None, (Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms),))
+        again = Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)
+        return Decision(facts, None, (again,), is_whole=False)
 
     def decide_topics_deleted(self, topics: Collection[str]) -> Decision[None]:
         """Offsets of a topic that is gone would be wrong for another of the same name."""
@@ -312,4 +313,4 @@ class GroupShard:
             for topic in topics
             for partition in committed.get(topic, ())
         ]
-        return Decision(facts, None)
+        return Decision(facts, None, is_whole=False)
