@@ -54,7 +54,9 @@ class Sink:
     def _folder(self) -> Path:
         if self.kind == "sqlite":
             return Path(self.options["url"].removeprefix("sqlite://") + "-staging")
-        return Path(self.options["path"] if self.kind == "delta" else self.options["warehouse"])
+        if self.kind == "iceberg":
+            return Path(self.options["warehouse"], *self.options["table"].split("."))
+        return Path(self.options["path"])
 
     def _files_of_the_table(self) -> set[str]:
         if self.kind == "delta":
