@@ -75,7 +75,7 @@ class World:
         }
         self.crash_every_steps = self.random.choice([60, 250, 1_000, 5_000])
         self.crash_every_writes = self.random.choice([20, 60, 200, 1_000])
-        plain = replace(TopicConfig.defaults(), segment_bytes=self.random.choice([2_500, 1 << 20]))
+        plain = replace(TopicConfig.defaults(), segment_bytes=self.random.choice([8_000, 1 << 20]))
         compacted = replace(
             plain.override({"cleanup.policy": "compact"}), delete_retention_ms=self.random.choice([1_000, 86_400_000])
         )
