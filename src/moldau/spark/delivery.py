@@ -35,6 +35,13 @@ OTHERS_S_MAX = 60.0
 PAUSE_S = 0.1
 TRANSACTION = {"transaction.timeout.ms": "300000"}
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+# A coordinator that moves or starts, and markers of a transaction that are still on their way.
+NOT_YET = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.UNSTABLE_OFFSET_COMMIT,
+)
 # Settings of the user that idempotence, which is on by default as in Java, would contradict.
 WEAKER = ("acks", "request.required.acks", "retries", "max.in.flight.requests.per.connection", "enable.idempotence")
 
@@ -75,10 +82,8 @@ class Transactional:
             client_config((), **WRITING, **TRANSACTION) | dict(settings) | {"transactional.id": name}
         )
         self.producer.init_transactions()
-        # Only a consumer can say for which group an offset is; it never connects.
-        consumer = Consumer({"bootstrap.servers": "localhost:1", "group.id": name, "log_level": 0})
-        self.group = consumer.consumer_group_metadata()
-        consumer.close()
+        # Only a consumer can say for which group an offset is, and what the group has.
+        self.progress = progress_consumer(settings, name)
 
     def begin(self, ticket: Ticket, topic: str) -> None:
         """The progress goes first: if somebody has taken the id over, that is known before a row is read."""
@@ -87,13 +92,19 @@ class Transactional:
 
     def note(self, ticket: Ticket, topic: str, written: Written) -> None:
         metadata = json.dumps({"records": written.records, "bytes": written.size_bytes})
-        self.producer.send_offsets_to_transaction([TopicPartition(topic, 0, ticket.batch, metadata)], self.group)
+        self.producer.send_offsets_to_transaction(
+            [TopicPartition(topic, 0, ticket.batch, metadata)], self.progress.consumer_group_metadata()
+        )
 
     def abort(self) -> None:
         try:
             self.producer.abort_transaction()
         except KafkaException:
             """Fenced or lost: the coordinator aborts it when the id is used again, or in time."""
+
+
+def progress_consumer(settings: ClientSettings, name: str) -> Consumer:
+    return Consumer(client_config(settings) | {"group.id": name, "enable.auto.commit": "false"})
 
 
 class Producers:
@@ -146,21 +157,21 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
     topic = next(outgoing(options).records(first)).topic
     rows = chain([first], rows)
     try:
-        opened = _opened(options.client, ticket, topic)
-        if opened is None:
-            return _skip(rows, options, ticket)
+        opened = _opened(options, ticket, topic)
+        if isinstance(opened, Done):
+            return _skip(rows, options, ticket, opened)
         return _write_transaction(opened, rows, options, ticket, topic)
     except KafkaException as wrong:
         if wrong.args[0].code() in FENCED:
-            return _leave_to_other(options, ticket)
+            return _leave_to_other(options, ticket, topic)
         raise NoAnswer(
             f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: {reason(wrong)}"
         ) from None
 
 
-def _opened(settings: ClientSettings, ticket: Ticket, topic: str) -> Transactional | None:
-    """A transaction to write into; None if the batch is committed already."""
-    kept = worker_producers().take(settings, ticket.name)
+def _opened(options: SinkOptions, ticket: Ticket, topic: str) -> Transactional | Done:
+    """A transaction to write into, or what is committed if the batch is."""
+    kept = worker_producers().take(options.client, ticket.name)
     # What this very producer committed last is known, as long as nobody else has taken its id: no need to ask.
     if kept is not None and kept.done_batch < ticket.batch:
         try:
@@ -170,10 +181,11 @@ def _opened(settings: ClientSettings, ticket: Ticket, topic: str) -> Transaction
         else:
             return kept
     del kept
-    made = Transactional(settings, ticket.name)
-    done = committed(settings, ticket.name)
+    made = Transactional(options.client, ticket.name)
+    # Only now: making the producer ended the transaction of any earlier attempt, one way or the other.
+    done = committed(made.progress, options, ticket, topic)
     if done is not None and done.batch >= ticket.batch:
-        return None
+        return done
     made.begin(ticket, topic)
     return made
 
@@ -193,35 +205,36 @@ def _write_transaction(
     return written
 
 
-def committed(settings: ClientSettings, group_id: str) -> Done | None:
-    """The newest batch that the task's group has; the topic under which it stands may differ from batch to batch."""
+def committed(progress: Consumer, options: SinkOptions, ticket: Ticket, topic: str) -> Done | None:
+    """The newest batch that the task's group has; where rows name their topics, it may stand under any of them."""
+    # The second call brings the process down while the group has no coordinator: the first one waits for it.
+    found = _committed_in(progress, topic)
+    if options.topic is None:
+        asked = admin_client(options.client).list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(ticket.name)], require_stable=True, request_timeout=ANSWER_S_MAX
+        )
+        found = asked[ticket.name].result().topic_partitions
+    newest = max((each for each in found if each.offset >= 0), key=lambda each: int(each.offset), default=None)
+    if newest is None:
+        return None
+    told = json.loads(newest.metadata or "{}")
+    return Done(newest.offset, Written(told.get("records", 0), told.get("bytes", 0)))
+
+
+def _committed_in(progress: Consumer, topic: str) -> list[TopicPartition]:
     deadline_s = time.monotonic() + ANSWER_S_MAX
     while True:
-        asked = admin_client(settings).list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group_id)], require_stable=True, request_timeout=ANSWER_S_MAX
-        )
         try:
-            found = asked[group_id].result().topic_partitions
+            found: list[TopicPartition] = progress.committed([TopicPartition(topic, 0)], timeout=ANSWER_S_MAX)
+            return found
         except KafkaException as wrong:
-            # The markers of a transaction that was just committed may still be on their way.
-            if wrong.args[0].code() != KafkaError.UNSTABLE_OFFSET_COMMIT or time.monotonic() > deadline_s:
+            if wrong.args[0].code() not in NOT_YET or time.monotonic() > deadline_s:
                 raise
             time.sleep(PAUSE_S)
-            continue
-        if any(each.error is not None for each in found) and time.monotonic() < deadline_s:
-            time.sleep(PAUSE_S)
-            continue
-        newest = max((each for each in found if each.offset >= 0), key=lambda each: int(each.offset), default=None)
-        if newest is None:
-            return None
-        told = json.loads(newest.metadata or "{}")
-        return Done(newest.offset, Written(told.get("records", 0), told.get("bytes", 0)))
 
 
-def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) -> Written:
+def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, done: Done) -> Written:
     """The batch is in the topic: nothing is written, after a look whether it is the same batch."""
-    done = committed(options.client, ticket.name)
-    assert done is not None, "a committed batch has its offset"
     found = measure(rows, outgoing(options))
     if done.batch > ticket.batch or found != done.written:
         raise BatchChanged(
@@ -233,11 +246,12 @@ def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) 
     return Written()
 
 
-def _leave_to_other(options: SinkOptions, ticket: Ticket) -> Written:
+def _leave_to_other(options: SinkOptions, ticket: Ticket, topic: str) -> Written:
     """Another attempt of this task took the id over. If it commits the batch, there is nothing left to do."""
     deadline_s = time.monotonic() + OTHERS_S_MAX
+    progress = progress_consumer(options.client, ticket.name)
     while time.monotonic() < deadline_s:
-        done = committed(options.client, ticket.name)
+        done = committed(progress, options, ticket, topic)
         if done is not None and done.batch >= ticket.batch:
             return Written()
         time.sleep(PAUSE_S)

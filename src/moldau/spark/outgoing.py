@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
@@ -32,6 +34,17 @@ class Records:
     def __len__(self) -> int:
         return len(self.values)
 
+    def taken(self, rows: npt.NDArray[np.int64]) -> Records:
+        """Some of them, in that order."""
+        indices = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(np.ascontiguousarray(rows))])
+        return Records(
+            topic=self.topic,
+            partition=self.partition,
+            keys=None if self.keys is None else self.keys.take(indices),
+            values=self.values.take(indices),
+            headers=None if self.headers is None else self.headers.take(indices),
+        )
+
     @property
     def size_bytes(self) -> int:
         columns = [self.values] if self.keys is None else [self.keys, self.values]
@@ -44,6 +57,7 @@ class Outgoing:
 
     topic: str | None
     encoders: Mapping[str, Encoder]
+    chooses_partitions: bool = True
 
     def records(self, batch: pa.RecordBatch) -> Iterator[Records]:
         """The rows of a batch by topic and partition."""
@@ -71,6 +85,7 @@ def outgoing(options: SinkOptions) -> Outgoing:
     return Outgoing(
         topic=options.topic,
         encoders={side: encoder_of(format_name(formats, side), formats, side=side) for side in SIDES},
+        chooses_partitions="partitioner" not in dict(options.client),
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from moldau.spark.clients import NoAnswer
+from moldau.spark.clients import ANSWER_S_MAX, NoAnswer
 from moldau.spark.outgoing import Outgoing, Records
+from moldau.spark.partitioning import can_choose, rows_by_partition
 
 RECORDS_PER_CALL = 10_000
 WAITING_BYTES_MAX = 64 * 1024 * 1024  # what a task keeps in memory beside the Arrow batch it works on
@@ -60,10 +61,12 @@ class DeliveryFailures:
 def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: Outgoing) -> Written:
     """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
     written = Written()
+    partition_counts: dict[str, int] = {}
     for batch in batches:
         for records in shape.records(batch):
             written.add(records)
-            _produce_records(producer, records)
+            for placed in _placed(producer, records, partition_counts) if shape.chooses_partitions else (records,):
+                _produce_records(producer, placed)
     return written
 
 
@@ -94,6 +97,23 @@ def _produce_records(producer: Producer, records: Records) -> None:
             _produce_bulk(producer, records, start, length)
         else:
             _produce_with_headers(producer, records, start, length)
+
+
+def _placed(producer: Producer, records: Records, partition_counts: dict[str, int]) -> Iterator[Records]:
+    """The records with their partition, where it is ours to choose."""
+    if records.partition is not None or not can_choose(records.keys) or not len(records):
+        yield records
+        return
+    if records.topic not in partition_counts:
+        topic = producer.list_topics(records.topic, timeout=ANSWER_S_MAX).topics[records.topic]
+        partition_counts[records.topic] = 0 if topic.error is not None else len(topic.partitions)
+    partitions = partition_counts[records.topic]
+    if partitions == 0:
+        # librdkafka says what is wrong with the topic when it tries.
+        yield records
+        return
+    for partition, rows in rows_by_partition(records.keys, count=len(records), partitions=partitions):
+        yield replace(records if rows is None else records.taken(rows), partition=partition)
 
 
 def _wait_for_room(producer: Producer, waiting_max: int) -> None:
