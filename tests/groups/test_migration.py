@@ -15,7 +15,7 @@ from moldau.groups.limits import GroupLimits
 from moldau.groups.members import Protocol
 from moldau.groups.record_versions import version_of
 from moldau.groups.shard import GroupShard
-from tests.groups.consumer_worlds import CONFIG, GROUP, ConsumerWorld, topic_id
+from tests.groups.consumer_worlds import CONFIG, GROUP, ConsumerWorld, beat, topic_id
 from tests.groups.mixed_worlds import SESSION_MS, MixedWorld, assignment, partitions_of, subscription
 
 GROUP_METADATA, EPOCH, MEMBER, TARGET_EPOCH, TARGET, CURRENT = 2, 3, 5, 6, 7, 8
@@ -195,6 +195,18 @@ def test_a_policy_without_downgrades_leaves_classic_members_with_everything() ->
     assert set(mixed.world.group.members) == {"a"}
     assert mixed.heartbeat("a", generation) is ErrorCode.REBALANCE_IN_PROGRESS
     assert mixed.rejoin("a")[1] == {0, 1, 2, 3}
+
+
+def test_what_a_member_left_is_shared_also_if_only_an_absent_static_one_keeps_the_protocol() -> None:
+    mixed = mixed_with()
+    mixed.stand(a=assignment(0, 1, 2, 3))
+    mixed.world.join("c", instance_id="i")
+    mixed.world.join("d")
+    generation, _ = mixed.rejoin("a")
+    mixed.leave("d")
+    mixed.world.send(beat("c", -2, instance_id="i"))
+    assert mixed.heartbeat("a", generation) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert len(mixed.rejoin("a")[1]) == 2, "the other half is kept for the one that may come back"
 
 
 def test_more_members_than_a_classic_group_may_have_stay() -> None:

@@ -12,7 +12,14 @@ from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.groups.classic import Syncing, SyncReply
 from moldau.groups.consumer_facts import ProfileSet
 from moldau.groups.consumer_group import ConsumerGroup
-from moldau.groups.consumer_members import ClassicPart, ConsumerMember, MemberState, Partitions, Profile
+from moldau.groups.consumer_members import (
+    STATIC_LEAVE_EPOCH,
+    ClassicPart,
+    ConsumerMember,
+    MemberState,
+    Partitions,
+    Profile,
+)
 from moldau.groups.consumer_turn import ConsumerTurn, consumer_join_key, consumer_sync_key
 from moldau.groups.embedded import Subscription, read_subscription
 from moldau.groups.group import CONSUMER_PROTOCOL_TYPE
@@ -203,13 +210,19 @@ def _heartbeat(turn: ConsumerTurn, member_id: str, generation: int, instance_id:
     if generation != member.epoch:
         raise ApiError(ErrorCode.ILLEGAL_GENERATION)
     turn.await_heartbeat(member_id)
-    if all(each.is_classic for each in group.members.values()):
-        # Where the policy keeps such a group, nobody's heartbeat but this would share what the last other one left.
+    if not any(_heartbeats_itself(each) for each in group.members.values()):
+        # Nobody's heartbeat but this would share what another member left, or what was added to a topic.
+        turn.check_topics(is_due=False)
         turn.assign()
     if not _must_join(turn.group, member):
         return ErrorCode.NONE
     _await_join(turn, member)
     return ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def _heartbeats_itself(member: ConsumerMember) -> bool:
+    """A member of the consumer protocol that is there: a static one may have left for a while."""
+    return not member.is_classic and member.epoch != STATIC_LEAVE_EPOCH
 
 
 def _must_join(group: ConsumerGroup, member: ConsumerMember) -> bool:
