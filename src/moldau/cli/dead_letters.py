@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from moldau.cli.connection import add_connection_options, client_config
+from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.output import add_output_option, print_rows
+from moldau.cli.output import TABLE, add_output_option, print_rows
+
+if TYPE_CHECKING:
+    from moldau.spark.sending_back import Opened
 
 EXAMPLES = """\
 examples:
@@ -47,29 +52,54 @@ def parse(arguments: list[str]) -> Namespace:
 
 
 def list_letters(options: Namespace) -> int:
+    from moldau.spark.clients import NoAnswer
     from moldau.spark.sending_back import letters
 
-    rows = []
-    for letter in letters(_settings(options), options.topic):
-        value = (letter.value or b"").decode(errors="backslashreplace")
-        rows.append(
-            {
-                "topic": letter.opened.place.topic,
-                "partition": letter.opened.place.partition,
-                "offset": letter.told["offset"],
-                "reason": letter.told["reason"],
-                "query": letter.told["query"],
-                "value": value if len(value) <= VALUE_CHARACTERS_MAX else f"{value[:VALUE_CHARACTERS_MAX]}…",
-            }
-        )
+    check_topic(options)
+    rows: list[dict[str, object]] = []
+    others = 0
+    try:
+        for letter in letters(_settings(options), options.topic):
+            if letter.opened is None:
+                others += 1
+            else:
+                rows.append(row_of(letter.value, letter.opened, shortened=options.output == TABLE))
+    except NoAnswer as wrong:
+        raise CommandFailed(str(wrong)) from None
     print_rows(rows, columns=COLUMNS, output=options.output)
+    if others:
+        print(f"{others} records in {options.topic} are no dead letters", file=sys.stderr)
     return OK
+
+
+def row_of(value: bytes | None, opened: Opened, *, shortened: bool) -> dict[str, object]:
+    text = None if value is None else value.decode(errors="backslashreplace")
+    if shortened and text is not None and len(text) > VALUE_CHARACTERS_MAX:
+        text = f"{text[:VALUE_CHARACTERS_MAX]}…"
+    return {
+        "topic": opened.place.topic,
+        "partition": opened.place.partition,
+        "offset": opened.offset,
+        "reason": opened.reason,
+        "query": opened.query,
+        "value": text,
+    }
+
+
+def check_topic(options: Namespace) -> None:
+    """Nobody should wait half a minute to hear that there is no cluster, or no such topic."""
+    from confluent_kafka.admin import AdminClient
+
+    known = cluster_metadata(open_client(AdminClient, client_config(options)), options).topics
+    if options.topic not in known:
+        raise CommandFailed(f"there is no topic {options.topic}")
 
 
 def send_letters_back(options: Namespace) -> int:
     from moldau.spark.clients import NoAnswer
     from moldau.spark.sending_back import send_back
 
+    check_topic(options)
     try:
         sent = send_back(_settings(options), options.topic)
     except NoAnswer as wrong:
@@ -84,4 +114,5 @@ def send_letters_back(options: Namespace) -> int:
 
 
 def _settings(options: Namespace) -> tuple[tuple[str, str], ...]:
-    return tuple((key, str(value)) for key, value in client_config(options).items())
+    """Pairs of text, as the package takes them; it has an error callback of its own."""
+    return tuple((key, str(value)) for key, value in client_config(options).items() if not callable(value))

@@ -24,6 +24,7 @@ TOOLS = {
     "consume": Tool("moldau.cli.consume", "print the records of a topic"),
     "pipeline": Tool("moldau.cli.pipeline", "run, check and watch data pipelines on Spark"),
     "sql": Tool("moldau.cli.sql", "ask topics in SQL, on Spark"),
+    "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
 }
 
 EXAMPLES = """\

@@ -83,7 +83,7 @@ def parse(arguments: list[str]) -> Namespace:
     drawing = action("graph", graph, "draw it")
     drawing.add_argument("--as", dest="drawing", choices=tuple(DRAWINGS), default="text")
     add_output_option(action("status", status, "how its queries are"))
-    action("stop", stop, "end it where it runs, after the batch at hand is safe")
+    action("stop", stop, "end it where it runs; it goes on from there when it is run again")
     resetting = action("reset", reset, "forget its progress: the next run begins anew")
     resetting.add_argument("--yes", action="store_true", help="without this, only say what would go")
     resetting.add_argument("--sink", action="append", help="only this one; may be given again")
@@ -130,11 +130,14 @@ def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None =
     from moldau.spark.pipelines.running import jobs_of
     from moldau.spark.pipelines.sessions import NoSpark, open_session
 
+    folder = folder_of(plan, options.file)
     try:
-        spark = open_session(f"moldau pipeline {plan.name}", options.master, plan.settings)
+        spark = open_session(
+            f"moldau pipeline {plan.name}", options.master, plan.settings, log=folder.state / "spark.log"
+        )
     except NoSpark as wrong:
         raise CommandFailed(str(wrong)) from None
-    return jobs_of(frames_of(spark, plan, starting=starting), plan, folder_of(plan, options.file))
+    return jobs_of(frames_of(spark, plan, starting=starting), plan, folder)
 
 
 def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int:

@@ -15,7 +15,7 @@ from moldau.cli.sql_output import OUTPUTS, print_result
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.pipelines.sessions import NoSpark, open_session
 from moldau.spark.sql.session import Refused, SqlSession
-from moldau.spark.sql.staying import StayingStreams, StreamFailed
+from moldau.spark.sql.staying import StayingStreams, StreamFailed, home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def opener(options: Namespace) -> Callable[[], SparkSession]:
         if sys.stderr.isatty():
             print("starting Spark …", file=sys.stderr)
         try:
-            return open_session("moldau sql", options.master, {})
+            return open_session("moldau sql", options.master, {}, log=home() / "spark.log")
         except NoSpark as wrong:
             raise CommandFailed(str(wrong)) from None
 

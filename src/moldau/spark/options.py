@@ -38,7 +38,9 @@ SOURCE_OPTIONS = (
     "maxTriggerDelay", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
     "groupIdPrefix", "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
 )  # fmt: skip
-SINK_OPTIONS = ("topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", *FORMATS)
+SINK_OPTIONS = (
+    "topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", "queryId", "batchId", *FORMATS,
+)  # fmt: skip
 
 AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"
@@ -95,6 +97,8 @@ class SinkOptions:
     delivery: str
     query_name: str | None
     formats: Mapping[str, str]
+    query_id: str | None = None  # these two make a batch write inside foreachBatch as exact as a streaming one
+    batch: int | None = None
 
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
@@ -128,15 +132,30 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
 def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     values = OptionValues(options)
     values.refuse_misspelled(SINK_OPTIONS)
+    batch = _batch_number(values)
+    is_repeatable = streaming or batch is not None
     return SinkOptions(
         client=client_settings(values, side="producer"),
         topic=values.text("topic") or None,
         delivery=values.choice(
-            "delivery", (AT_LEAST_ONCE, EXACTLY_ONCE), default=EXACTLY_ONCE if streaming else AT_LEAST_ONCE
+            "delivery", (AT_LEAST_ONCE, EXACTLY_ONCE), default=EXACTLY_ONCE if is_repeatable else AT_LEAST_ONCE
         ),
         query_name=values.text("queryName") or None,
         formats=_formats(values),
+        query_id=values.text("queryId") or None,
+        batch=batch,
     )
+
+
+def _batch_number(values: OptionValues) -> int | None:
+    text = values.text("batchId")
+    if text is None:
+        return None
+    if not text.isdigit():
+        raise wrong_option("batchId", text, "allowed is a number, as foreachBatch gives it")
+    if not values.text("queryId"):
+        raise OptionError("option batchId needs queryId: a batch number means something within one query only")
+    return int(text)
 
 
 def _formats(values: OptionValues) -> dict[str, str]:

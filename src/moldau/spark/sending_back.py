@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,11 +34,14 @@ class SentBack:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A letter's record as it was, and where it was."""
+    """A letter's record as it was, where it was, and who refused it for which reason."""
 
     place: Place
     timestamp_ms: int
     headers: Headers
+    offset: int = -1
+    query: str = ""
+    reason: str = ""
 
 
 def open_letter(headers: Headers | None) -> Opened | None:
@@ -51,9 +54,40 @@ def open_letter(headers: Headers | None) -> Opened | None:
             return None
         told[name] = (given.pop(at)[1] or b"").decode(errors="replace")
     try:
-        return Opened(Place(told["topic"], int(told["partition"])), int(told["timestamp"]), given)
+        return Opened(
+            Place(told["topic"], int(told["partition"])),
+            int(told["timestamp"]),
+            given,
+            offset=int(told["offset"]),
+            query=told["query"],
+            reason=told["reason"],
+        )
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One record of a dead-letter topic; `opened` is None for one that is no letter."""
+
+    key: bytes | None
+    value: bytes | None
+    opened: Opened | None
+
+
+def letters(client: ClientSettings, topic: str) -> Iterator[Letter]:
+    """Everything that is in `topic` now, sent back or not, for a look: nothing is committed."""
+    own = {"group.id": f"{topic}.look", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+    consumer = Consumer(client_config(client) | own | {"enable.partition.eof": "true"})
+    try:
+        ends = _begin(consumer, topic, from_committed=False)
+        while ends:
+            for message in _next(consumer, ends):
+                yield Letter(message.key(), message.value(), open_letter(message.headers()))
+    except KafkaException as wrong:
+        raise NoAnswer(f"letters of {topic} cannot be read: {reason(wrong)}") from None
+    finally:
+        consumer.close()
 
 
 def send_back(client: ClientSettings, topic: str, *, group: str | None = None) -> SentBack:
@@ -81,15 +115,15 @@ def send_back(client: ClientSettings, topic: str, *, group: str | None = None) -
     return sent
 
 
-def _begin(consumer: Consumer, topic: str) -> dict[int, int]:
-    """Assign what is left to send; the partitions with something left, and the end of each at this moment."""
+def _begin(consumer: Consumer, topic: str, *, from_committed: bool = True) -> dict[int, int]:
+    """Assign what is left to read; the partitions with something left, and the end of each at this moment."""
     known = consumer.list_topics(topic, timeout=ANSWER_S_MAX).topics[topic]
     if known.error is not None:
         raise KafkaException(known.error)
     ends: dict[int, int] = {}
     starts: list[TopicPartition] = []
     partitions = [TopicPartition(topic, partition) for partition in sorted(known.partitions)]
-    for place in committed(consumer, partitions):
+    for place in committed(consumer, partitions) if from_committed else partitions:
         low, high = consumer.get_watermark_offsets(place, timeout=ANSWER_S_MAX)
         start = max(place.offset, low)
         if start < high:

@@ -27,7 +27,10 @@ class TaskWritten(WriterCommitMessage):
 
 
 class MoldauWriter(DataSourceArrowWriter):
-    """A batch write. Exactly once means here: however often a task is tried, its rows are there once."""
+    """A batch write. Exactly once means here: however often a task is tried, its rows are there once.
+
+    Inside of foreachBatch, with queryId and batchId, it means all that it means in a streaming write.
+    """
 
     def __init__(self, options: SinkOptions) -> None:
         self.options = options
@@ -36,6 +39,9 @@ class MoldauWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self.options.delivery != EXACTLY_ONCE:
             return TaskWritten(write_at_least_once(iterator, self.options).records, None)
+        if self.options.query_id and self.options.batch is not None:
+            ticket = Ticket(self.options.query_id, self.options.batch, task_number())
+            return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, None)
         ticket = Ticket(self.job, batch=0, task=task_number())
         return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, ticket.name)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines import sources
 from moldau.spark.pipelines.plan import Expectation, PipelineError, Plan, Query, Shaping, Source, View, Violation
-
-_PYTHON_FAILURE = re.compile(r"[\w.]*(Error|Exception|Refused|Failed)\b: ")
-_JAVA_CLASS = re.compile(r"^:?\s*(?:[a-z]\w*\.)+[A-Z]\w*:\s*")
+from moldau.spark.pipelines.reasons import said_by, spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -34,20 +31,28 @@ class Frames:
 
     def add(self, one: Source | View, frame: DataFrame, rules: list[Expectation]) -> None:
         frame = shaped(frame, one.shaping)
+        plain = frame  # the same rows; rules are counted once, in the query that the rows are for
         for rule in rules:
-            frame = self._expecting(frame, rule)
+            holds = _holds(rule)
+            if rule.otherwise is Violation.DEAD_LETTER:
+                self.refused[rule] = plain.where(~holds)
+            plain = _only(plain, holds, rule)
+            frame = _only(_counted(frame, holds, rule), holds, rule)
         frame.createOrReplaceTempView(one.name)
         self.by_name[one.name.lower()] = frame
 
-    def _expecting(self, frame: DataFrame, rule: Expectation) -> DataFrame:
-        """Whatever happens to the rows that break it, they are counted."""
-        from pyspark.sql import functions as f
 
-        holds = f.coalesce(f.expr(rule.condition), f.lit(False))
-        if rule.otherwise is Violation.DEAD_LETTER:
-            self.refused[rule] = frame.where(~holds)
-        counted = frame.observe(f"{rule.on}.{rule.name}", f.count_if(~holds).alias("broken"))
-        return _only(counted, holds, rule)
+def _holds(rule: Expectation) -> Column:
+    """What can't be told breaks the rule as well."""
+    from pyspark.sql import functions as f
+
+    return f.coalesce(f.expr(rule.condition), f.lit(False))
+
+
+def _counted(frame: DataFrame, holds: Column, rule: Expectation) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    return frame.observe(f"{rule.on}.{rule.name}", f.count_if(~holds).alias("broken"))
 
 
 def _only(frame: DataFrame, holds: Column, rule: Expectation) -> DataFrame:
@@ -98,25 +103,3 @@ def in_order(plan: Plan) -> Iterator[Source | View]:
         yield from ready
         done.update(view.name.lower() for view in ready)
         waiting = [view for view in waiting if view.name.lower() not in done]
-
-
-def spark_failures() -> tuple[type[Exception], ...]:
-    """What Spark raises, what the bridge to its JVM raises, and what is left when the JVM has gone."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    return PySparkException, Py4JError, ConnectionError
-
-
-def said_by(wrong: Exception) -> str:
-    """Spark's reason in one line, without the plan and the stack that follow it."""
-    text = str(wrong).strip().split("\nJVM stacktrace", 1)[0]
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    # A failure inside of Python comes as a stack trace whose last line is the reason.
-    if "Traceback" in text:
-        lines = [line for line in lines if _PYTHON_FAILURE.match(line)][-1:] or lines
-    # One of the JVM begins with the call that failed, and only then says why.
-    if lines and lines[0].startswith("An error occurred while calling"):
-        lines = lines[1:]
-    reason = lines[0] if lines else type(wrong).__name__
-    return _JAVA_CLASS.sub("", reason).rstrip(";")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import Clock, SystemClock
 from moldau.spark.pipelines.folders import PipelineFolder
-from moldau.spark.pipelines.frames import Frames, said_by, spark_failures
+from moldau.spark.pipelines.frames import Frames
 from moldau.spark.pipelines.plan import PipelineError, Plan
 from moldau.spark.pipelines.progress import Progress, progress_of
+from moldau.spark.pipelines.reasons import said_by, spark_failures
 from moldau.spark.pipelines.sinks import Job, dead_letter_sink, job_of, with_reason
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Running:
     failures: int = 0
     restarts: int = 0
     reason: str | None = None
+    reported: str = ""  # when Spark made the newest report that is counted
     progress: Progress = field(default_factory=Progress)
     rows_total: int = 0
     broken: dict[str, int] = field(default_factory=dict)
@@ -167,15 +169,16 @@ class Runner:
 
     def _look(self, one: Running) -> None:
         assert one.query is not None, "only a started query is looked at"
-        for report in one.query.recentProgress:
-            told = progress_of(_mapping(report))
-            if told.batch > one.progress.batch:
-                one.rows_total += told.rows
-                for name, count in told.broken.items():
-                    one.broken[name] = one.broken.get(name, 0) + count
-                    self._say(f"{one.job.query_name}: {count} rows of batch {told.batch} break {name}")
-            if told.batch >= one.progress.batch:
-                one.progress = told
+        for report in map(_mapping, one.query.recentProgress):
+            # A report while nothing comes has the number of the batch that is to come: only its time tells it apart.
+            if report["timestamp"] <= one.reported:
+                continue
+            one.reported = report["timestamp"]
+            one.progress = told = progress_of(report)
+            one.rows_total += told.rows
+            for name, count in told.broken.items():
+                one.broken[name] = one.broken.get(name, 0) + count
+                self._say(f"{one.job.query_name}: {count} rows of batch {told.batch} break {name}")
 
     def _stop_queries(self) -> None:
         for one in self.queries:

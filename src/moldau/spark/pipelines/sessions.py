@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from moldau.spark.pipelines.reasons import said_by
+from moldau.spark.pipelines.terminal import without_noise
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,20 +22,17 @@ NO_JAVA = (
     "(Debian and Ubuntu: apt install openjdk-17-jre-headless; macOS: brew install openjdk@17), "
     "or set JAVA_HOME to where it is"
 )
+LOGGING = Path(__file__).with_name("log4j2.properties")
 # Small frames on one machine: two hundred shuffle partitions, Spark's default, would cost seconds each batch.
-LOCAL_SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
-}
+LOCAL_SETTINGS = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "4"}
 
 
 class NoSpark(Exception):
     """Spark can't be started here; the message says what to do."""
 
 
-def open_session(name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
-    """`master` is Spark's own, or a Connect URL (sc://…); raises NoSpark."""
+def open_session(name: str, master: str | None, settings: Mapping[str, str], *, log: Path) -> SparkSession:
+    """`master` is Spark's own, or a Connect URL (sc://…); `log` takes what Spark has to say. Raises NoSpark."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -45,17 +45,25 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str]) -> 
         if not _has_java():
             raise NoSpark(NO_JAVA)
         builder = SparkSession.builder.master(master)
+        said = {**_driver_settings(log), **(LOCAL_SETTINGS if master.startswith("local") else {}), **said}
         if master.startswith("local"):
-            said = {**LOCAL_SETTINGS, **said}
             # Spark's own choice is whatever python3 is on the path, which may know nothing of us.
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = builder.appName(name)
     for key, value in said.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with without_noise():
+            return builder.getOrCreate()
     except Exception as wrong:
-        raise NoSpark(f"Spark at {master} can't be reached or started: {str(wrong).strip().splitlines()[0]}") from None
+        raise NoSpark(f"Spark at {master} can't be reached or started: {said_by(wrong)}") from None
+
+
+def _driver_settings(log: Path) -> dict[str, str]:
+    """The driver is a JVM beside us: our terminal is for progress, so its log goes to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    options = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}" "-Dmoldau.spark.log={log.absolute()}"'
+    return {"spark.ui.showConsoleProgress": "false", "spark.driver.extraJavaOptions": options}
 
 
 def _has_java() -> bool:

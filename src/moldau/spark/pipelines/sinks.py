@@ -6,8 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moldau.spark.dead_letters import HEADER_PREFIX
 from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Output, Place, Plan, Query, Schedule, Sink
-from moldau.spark.pipelines.sources import FILE_FORMATS, OPERATION, RECORD_COLUMNS, TABLE_OPTIONS, topic_options
+from moldau.spark.pipelines.sources import (
+    DELETED,
+    FILE_FORMATS,
+    OPERATION,
+    RECORD_COLUMNS,
+    TABLE_OPTIONS,
+    topic_options,
+)
+from moldau.spark.pipelines.topics import ensure_topic
+from moldau.spark.running_batch import QUERY_PROPERTY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,6 +31,31 @@ FORMATS = {
     Connector.DATABASE: "moldau_sql",
     Connector.CONSOLE: "console",
 }
+
+
+# Spark gives no update mode to sinks in Python. Ours take batches by number instead, each once all the same.
+FORMATS_WITHOUT_UPDATE = ("moldau", "moldau_delta", "moldau_iceberg", "moldau_sql")
+
+
+@dataclass(frozen=True)
+class BatchDelivery:
+    """Writes a query's batches as batches: by the query's id and the batch's number each is there once."""
+
+    query_name: str
+    format_name: str
+    options: dict[str, str]
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        numbered = {**self.options, "queryId": self._query_id(batch), "batchId": str(number)}
+        batch.write.format(self.format_name).options(**numbered).mode("append").save()
+
+    def _query_id(self, batch: DataFrame) -> str:
+        """The id in the checkpoint: a batch's number means something within it, and nothing after a reset."""
+        session = batch.sparkSession
+        if hasattr(session, "_sc"):
+            return str(session.sparkContext.getLocalProperty(QUERY_PROPERTY))
+        # A Connect server runs this beside itself, without a context to ask.
+        return next(str(query.id) for query in session.streams.active if query.name == self.query_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +77,17 @@ class Job:
         return replace(self, schedule=schedule)
 
     def start(self) -> StreamingQuery:
+        self._prepare()
         writer: DataStreamWriter = (
-            self.frame.writeStream.format(_format(self.sink.endpoint))
-            .queryName(self.query_name)
+            self.frame.writeStream.queryName(self.query_name)
             .option("checkpointLocation", str(self.checkpoint))
-            .options(**self.options)
             .outputMode(_output(self.sink).value)
         )
+        kind = _format(self.sink.endpoint)
+        if _output(self.sink) is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
+            writer = writer.foreachBatch(BatchDelivery(self.query_name, kind, self.options))
+        else:
+            writer = writer.format(kind).options(**self.options)
         if self.schedule.is_once:
             writer = writer.trigger(availableNow=True)
         elif self.schedule.interval_ms is not None:
@@ -60,8 +99,13 @@ class Job:
         if self.sink.endpoint.connector is Connector.CONSOLE:
             self.frame.show(1_000, truncate=False)
             return
+        self._prepare()
         mode = "append" if self.sink.is_upsert or self.sink.endpoint.connector is Connector.TOPIC else "overwrite"
         self.frame.write.format(_format(self.sink.endpoint)).options(**self.options).mode(mode).save()
+
+    def _prepare(self) -> None:
+        if self.sink.endpoint.connector is Connector.TOPIC:
+            ensure_topic(self.options, self.sink.endpoint.location)
 
 
 def job_of(sink: Sink, frame: DataFrame, plan: Plan, folder: Path) -> Job:
@@ -78,12 +122,20 @@ def dead_letter_sink(rule: Expectation, plan: Plan) -> Sink:
 
 
 def with_reason(frame: DataFrame, rule: Expectation, plan: Plan) -> DataFrame:
-    """Whoever reads a dead letter learns which pipeline refused it and why."""
+    """Whoever reads a dead letter learns who refused it and why, and from where it came if that is known."""
     from pyspark.sql import functions as f
 
-    told = {"moldau.query": plan.name, "moldau.relation": rule.on, "moldau.reason": f"{rule.name}: {rule.condition}"}
+    told = {"query": f.lit(f"{plan.name}.{rule.on}"), "reason": f.lit(f"{rule.name}: {rule.condition}")}
+    for name in ("topic", "partition", "offset"):
+        if RECORD_COLUMNS[name] in frame.columns:
+            told[name] = f.col(RECORD_COLUMNS[name]).cast("string")
+    if RECORD_COLUMNS["timestamp"] in frame.columns:
+        told["timestamp"] = f.unix_millis(RECORD_COLUMNS["timestamp"]).cast("string")
     headers = f.array(
-        *(f.struct(f.lit(key).alias("key"), f.lit(text).cast("binary").alias("value")) for key, text in told.items())
+        *(
+            f.struct(f.lit(HEADER_PREFIX + name).alias("key"), text.cast("binary").alias("value"))
+            for name, text in told.items()
+        )
     )
     plain = [name for name in frame.columns if name not in RECORD_COLUMNS.values()]
     key = [f.col("_key").alias("key")] if "_key" in frame.columns else []
@@ -114,8 +166,12 @@ def _written(sink: Sink, frame: DataFrame) -> DataFrame:
         return frame.select(*names)
     columns = [f.col(key) for key in sink.keys]
     key = columns[0].cast("string") if len(columns) == 1 else f.to_json(f.struct(*columns))
-    value = f.col("value") if "value" in names else f.struct(*names).alias("value")
-    return frame.select(key.alias("key"), value)
+    value = f.col("value") if "value" in names else f.struct(*names)
+    if sink.is_upsert and OPERATION in names:
+        # A deletion is a record without a value, which a compacted topic forgets the row by.
+        row = f.struct(*(name for name in names if name != OPERATION))
+        value = f.when(f.col(OPERATION) != DELETED, row)
+    return frame.select(key.alias("key"), value.alias("value"))
 
 
 def _options(sink: Sink, frame: DataFrame, plan: Plan) -> dict[str, str]:

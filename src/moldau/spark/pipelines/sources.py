@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 # What is known about a record beside its value. Sinks leave these columns out unless a query names them anew.
 RECORD_COLUMNS = {
@@ -22,6 +22,7 @@ RECORD_COLUMNS = {
 OPERATION = "_op"
 CHANGED_AT = "_changed_at"
 DELETED = "d"
+ROW_OPERATIONS = ("c", "u", "d", "r")  # created, updated, deleted, and read when a snapshot was taken
 TYPED = ("json", "avro")
 # Which option of a table's connector says where the table is.
 TABLE_OPTIONS = {Connector.DELTA: "path", Connector.ICEBERG: "table", Connector.DATABASE: "dbtable"}
@@ -83,11 +84,11 @@ def _envelope(options: dict[str, str], source: Source) -> dict[str, str]:
     given = {key.lower(): key for key in options}
     if "valueschema" not in given:
         raise PipelineError(source.place, f"change events of {source.name} need valueSchema: the columns of a row")
-    row = options[given["valueschema"]]
-    envelope = f"before struct<{_typed_fields(row)}>, after struct<{_typed_fields(row)}>, op string, ts_ms bigint"
-    if options.pop("payload", "false") == "true":
-        envelope = f"payload struct<{_typed_fields(envelope)}>"
-    return {**options, "valueFormat": "json", given["valueschema"]: envelope}
+    row = _typed_fields(options[given["valueschema"]])
+    envelope = f"before struct<{row}>, after struct<{row}>, op string, ts_ms bigint"
+    # Connect's JSON converter puts a schema beside each event, unless it is told not to: both shapes are understood.
+    wrapped = f"{envelope}, payload struct<{_typed_fields(envelope)}>"
+    return {**options, "valueFormat": "json", given["valueschema"]: wrapped}
 
 
 def _typed_fields(ddl: str) -> str:
@@ -110,30 +111,59 @@ def _unpacked(frame: DataFrame, source: Source) -> DataFrame:
     if not source.are_changes:
         flagged = [f.col("value").isNull().alias("_tombstone")] if source.kind is Kind.TABLE else []
         return frame.select("value.*", *about, *flagged)
-    envelope = "value.payload" if "payload" in frame.schema["value"].dataType.names else "value"
-    told = frame.where(f.col(f"{envelope}.op").isNotNull())
-    row = f.when(f.col(f"{envelope}.op") == DELETED, f.col(f"{envelope}.before")).otherwise(f.col(f"{envelope}.after"))
-    changed_at = f.timestamp_millis(f.col(f"{envelope}.ts_ms")).alias(CHANGED_AT)
-    flat = told.select(row.alias("row"), f.col(f"{envelope}.op").alias(OPERATION), changed_at, *about)
-    return flat.select("row.*", *(name for name in flat.columns if name != "row"))
+    return _rows_of_changes(frame, about, source)
+
+
+def _rows_of_changes(frame: DataFrame, about: list[Column], source: Source) -> DataFrame:
+    """The row after each change; before it, where it was deleted. Tombstones and messages of other kinds say no row."""
+    from pyspark.sql import functions as f
+
+    bare = f.struct(*(f.col(f"value.{name}").alias(name) for name in ("before", "after", "op", "ts_ms")))
+    told = frame.select(f.coalesce(f.col("value.payload"), bare).alias("told"), *about)
+    told = told.where(f.col("told.op").isin(*ROW_OPERATIONS))
+    deleted = f.coalesce(f.col("told.before"), _row_of_key(frame, source))
+    row = f.when(f.col("told.op") == DELETED, deleted).otherwise(f.col("told.after"))
+    changed_at = f.timestamp_millis(f.col("told.ts_ms")).alias(CHANGED_AT)
+    names = [name for name in told.columns if name != "told"]
+    flat = told.select(row.alias("row"), f.col("told.op").alias(OPERATION), changed_at, *names)
+    return flat.where("row is not null").select("row.*", OPERATION, CHANGED_AT, *names)
+
+
+def _row_of_key(frame: DataFrame, source: Source) -> Column:
+    """A row with the columns of the record's key alone: some databases do not say what a deleted row was."""
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructField, StructType
+
+    fields = frame.select("value.before.*").schema.fields
+    keys = StructType([field for field in fields if field.name in source.keys])
+    wrapped = StructType([*keys.fields, StructField("payload", keys)])
+    parsed = f.from_json(f.col("_key").cast("string"), wrapped)
+    found = {name: f.coalesce(parsed[name], parsed["payload"][name]) for name in keys.names}
+    return f.struct(*(found.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in fields))
 
 
 def _newest(frame: DataFrame, source: Source) -> DataFrame:
-    """The newest row of each key, as in a compacted topic; a tombstone or a deletion ends a row."""
+    """The newest row of each key; a tombstone or a deletion ends a row."""
     from pyspark.sql import functions as f
 
     if "_offset" not in frame.columns:
         wrong = f"table {source.name} needs typed columns: give valueFormat and valueSchema"
         raise PipelineError(source.place, wrong)
-    for keys in (["_key"], list(source.keys)) if not source.are_changes else (list(source.keys),):
-        # A record without a key is nobody's successor: it is its own key in the first turn.
-        named = [f.coalesce(f.col("_key"), f.encode(f.concat_ws("/", "_topic", "_partition", "_offset"), "utf-8"))]
-        by = named if keys == ["_key"] else [f.col(key) for key in keys]
-        newest = f.max_by(f.struct(*frame.columns), f.struct("_timestamp", "_offset")).alias("newest")
-        frame = frame.groupBy(*by).agg(newest).select("newest.*")
-        ended = f.col(OPERATION) == DELETED if source.are_changes else f.col("_tombstone")
-        frame = frame.where(~ended)
-    return frame.drop("_tombstone")
+    keys, age = [f.col(key) for key in source.keys], f.struct("_timestamp", "_offset")
+    if source.are_changes:
+        return _last(frame, keys, age).where(f.col(OPERATION) != DELETED)
+    # First as in a compacted topic, where a tombstone has the record's key and no columns to know the row by.
+    # A record without a key is nobody's successor: it is its own key there.
+    own = f.when(f.col("_key").isNull(), f.col("_offset"))
+    records = _last(frame, [f.col("_topic"), f.col("_partition"), f.col("_key"), own], f.col("_offset"))
+    return _last(records.where("not _tombstone").drop("_tombstone"), keys, age)
+
+
+def _last(frame: DataFrame, by: list[Column], age: Column) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    newest = f.max_by(f.struct(*frame.columns), age).alias("newest")
+    return frame.groupBy(*by).agg(newest).select("newest.*")
 
 
 def _table(spark: SparkSession, endpoint: Endpoint, source: Source) -> DataFrame:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moldau.spark.pipelines import sources
 from moldau.spark.pipelines.cursor import Cursor
-from moldau.spark.pipelines.frames import Frames, said_by, spark_failures
+from moldau.spark.pipelines.frames import Frames
 from moldau.spark.pipelines.grammar import parse
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Place, Plan, Source
 from moldau.spark.pipelines.queries import inputs_of
+from moldau.spark.pipelines.reasons import said_by, spark_failures
 from moldau.spark.pipelines.tokens import Statement, statements_of
 from moldau.spark.sql.peeking import newest_values, value_format
 from moldau.spark.sql.staying import StayingStreams

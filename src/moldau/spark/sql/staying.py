@@ -20,6 +20,11 @@ START_S_MAX = 120.0
 STOP_S_MAX = 60.0
 
 
+def home() -> Path:
+    """The folder of what belongs to a user and not to a pipeline's file."""
+    return Path(os.environ.get(HOME_VARIABLE, Path.home() / ".moldau"))
+
+
 class StreamFailed(Exception):
     """It did not start or stop; the message says why."""
 
@@ -32,9 +37,8 @@ class Stream(NamedTuple):
 
 
 class StayingStreams:
-    def __init__(self, home: Path | None = None) -> None:
-        base = home or Path(os.environ.get(HOME_VARIABLE, Path.home() / ".moldau"))
-        self._folder = base / "streams"
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or home() / "streams"
 
     def create(self, name: str, source: str, *, master: str | None) -> None:
         """Returns when its first batch has begun, or raises StreamFailed."""

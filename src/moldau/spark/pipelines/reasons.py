@@ -1,0 +1,65 @@
+"""Why something failed, in one line: Spark tells it with its plan and the stacks of two languages around it."""
+
+from __future__ import annotations
+
+import re
+
+# Where Spark's message ends and what it knows beside it begins.
+_ENDS = ("\n=== Streaming Query ===", "\nJVM stacktrace", "\nDriver stacktrace", "\n\tat ", "\nCaused by:")
+# The last line of a Python stack trace: a class with its modules before it, and the message.
+_PYTHON_FAILURE = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:: (.*))?$")
+_JAVA_CLASS = re.compile(r"^:?\s*(?:[a-z]\w*\.)+[A-Z]\w*:\s*")
+_WRAPPING = re.compile(r"^\[(?:STREAM_FAILED|USER_RAISED_EXCEPTION|CONNECT_\w+)\]\s*")
+_STREAM = re.compile(r"^Query (?:\S+ )?\[id = [^\]]*\] terminated with exception: ")
+_STATE = re.compile(r"\s*SQLSTATE: \w+.*$")
+_HINT = re.compile(r"^=+ .* =+$|^\s*$")
+# Names of errors that say nothing to somebody who did not write Spark or this package.
+_PLAIN = ("RuntimeError", "ValueError", "NoAnswer", "OptionError", "RecordRejected", "DataLost")
+
+
+def spark_failures() -> tuple[type[Exception], ...]:
+    """What Spark raises, what the bridge to its JVM raises, and what is left when the JVM has gone."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JError, ConnectionError
+
+
+def said_by(wrong: BaseException) -> str:
+    """The reason, without the plan and the stacks."""
+    text = str(wrong).strip()
+    found = _said_in_python(text) or _said_in_java(text)
+    return found or type(wrong).__name__
+
+
+def _said_in_python(text: str) -> str | None:
+    """The last failure of the last stack trace, if there is one."""
+    if "Traceback (most recent call last)" not in text:
+        return None
+    trace = text.rpartition("Traceback (most recent call last)")[2].partition(_ENDS[0])[0]
+    for line in trace.splitlines()[1:]:
+        failure = _PYTHON_FAILURE.match(line)
+        if failure:
+            name, message = failure[1], (failure[2] or "").strip()
+            return _clean(message if message and _is_plain(name) else f"{name}: {message}".rstrip(": "))
+    return None
+
+
+def _is_plain(name: str) -> bool:
+    return name in _PLAIN or not name.endswith(("Error", "Exception"))
+
+
+def _said_in_java(text: str) -> str | None:
+    for end in _ENDS:
+        text = text.partition(end)[0]
+    lines = [line.strip() for line in text.splitlines() if not _HINT.match(line)]
+    # One of the JVM begins with the call that failed, and only then says why.
+    if lines and lines[0].startswith("An error occurred while calling") and len(lines) > 1:
+        lines = lines[1:]
+    return _clean(lines[0]) if lines else None
+
+
+def _clean(line: str) -> str:
+    for prefix in (_JAVA_CLASS, _WRAPPING, _STREAM, _WRAPPING):
+        line = prefix.sub("", line)
+    return _STATE.sub("", line).rstrip(";").strip()
