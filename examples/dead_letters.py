@@ -1,8 +1,8 @@
 """Dead letters, and their way back: records that do not fit are kept with the reason, and sent back once it is mended.
 
-    moldau pipeline run examples/dead_letters.py --once
-    moldau dead-letters list readings.dead-letters
-    moldau dead-letters send-back readings.dead-letters
+moldau pipeline run examples/dead_letters.py --once
+moldau dead-letters list readings.dead-letters
+moldau dead-letters send-back readings.dead-letters
 """
 
 from moldau.spark.pipelines.building import Pipeline, delta, topic

@@ -1,4 +1,4 @@
-"""Where Spark looks for `format("moldau_sql")`, PostgreSQL and SQLite: it takes `DefaultSource` of each `pyspark_*` package."""
+"""Where Spark looks for `format("moldau_sql")`: it takes `DefaultSource` of each `pyspark_*` package."""
 
 from moldau.spark.tables.sql import SqlSource as DefaultSource
 

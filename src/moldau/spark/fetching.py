@@ -178,9 +178,7 @@ def visible_batches(data: PartitionData, asked: int) -> Fetched:
 def _bodies(view: memoryview, kept: Sequence[tuple[int, BatchHeader]]) -> tuple[bytes | memoryview, list[RecordsAt]]:
     """Plain batches stay where they are; if one is compressed, all are laid out anew."""
     if all(header.codec == Codec.NONE for _, header in kept):
-        return view, [
-            _records_at(header, at + HEADER_BYTES, at + header.length_bytes) for at, header in kept
-        ]
+        return view, [_records_at(header, at + HEADER_BYTES, at + header.length_bytes) for at, header in kept]
     pieces, bodies, start = [], [], 0
     for at, header in kept:
         piece = payload(view[at : at + header.length_bytes], header, decompressed_bytes_max=DECOMPRESSED_BYTES_MAX)
