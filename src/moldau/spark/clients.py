@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -13,6 +15,17 @@ from moldau.spark.option_values import OptionError
 
 CLIENT_ID = "moldau-spark"
 ANSWER_S_MAX = 30.0
+PAUSE_S = 0.2
+# What is answered while a broker is restarted or a leader moves; librdkafka says "no entry" where nobody leads yet.
+PASSING = (
+    KafkaError._NOENT,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+)
 CONSUMERS_MAX = 4  # a worker serves the queries of one application, one task at a time
 
 # Tuned for whole ranges: large fetches, a queue that never pauses the fetcher for its default of a second.
@@ -27,6 +40,9 @@ READING = {
     "fetch.queue.backoff.ms": "5",
     "max.partition.fetch.bytes": "8388608",
 }
+
+
+Answer = TypeVar("Answer")
 
 
 class NoAnswer(RuntimeError):
@@ -71,6 +87,18 @@ def group_consumer(settings: ClientSettings, group_id: str) -> Consumer:
 @lru_cache(maxsize=CONSUMERS_MAX)
 def admin_client(settings: ClientSettings) -> AdminClient:
     return AdminClient(client_config(settings))
+
+
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """A query lives longer than a broker: one that is away for a moment must not end it."""
+    deadline_s = time.monotonic() + ANSWER_S_MAX
+    while True:
+        try:
+            return ask()
+        except KafkaException as wrong:
+            if wrong.args[0].code() not in PASSING or time.monotonic() > deadline_s:
+                raise
+            time.sleep(PAUSE_S)
 
 
 def reason(wrong: BaseException) -> str:

@@ -10,12 +10,14 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka.admin import OffsetSpec
 
 from moldau.spark.client_settings import ClientSettings
-from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, admin_client, reason
+from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, admin_client, patiently, reason
 from moldau.spark.offsets import Offsets, Place
 from moldau.spark.options import READ_COMMITTED, Subscription
 
 # Topics that the brokers keep for themselves; a pattern of `.*` does not mean them.
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+
+PLACES_TOLD_MAX = 5
 
 
 class Cluster:
@@ -59,7 +61,7 @@ class Cluster:
 
     def _matching(self, pattern: re.Pattern[str]) -> set[Place]:
         try:
-            topics = admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX).topics
+            topics = patiently(lambda: admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX).topics)
         except KafkaException as wrong:
             raise self._no_answer("the list of topics", wrong) from None
         return {
@@ -70,32 +72,36 @@ class Cluster:
         }
 
     def _described(self, topics: Collection[str]) -> set[Place]:
-        admin = admin_client(self.settings)
-        futures = admin.describe_topics(TopicCollection(sorted(topics)), request_timeout=ANSWER_S_MAX)
-        places: set[Place] = set()
-        for topic, future in futures.items():
-            try:
-                places |= {Place(topic, each.id) for each in future.result().partitions}
-            except KafkaException as wrong:
-                if wrong.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise self._no_answer(f"topic {topic!r}", wrong) from None
-        return places
+        return {place for topic in sorted(topics) for place in self._partitions(topic)}
+
+    def _partitions(self, topic: str) -> set[Place]:
+        def ask() -> set[Place]:
+            asked = admin_client(self.settings).describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S_MAX)
+            return {Place(topic, each.id) for each in asked[topic].result().partitions}
+
+        try:
+            return patiently(ask)
+        except KafkaException as wrong:
+            if wrong.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return set()
+            raise self._no_answer(f"topic {topic!r}", wrong) from None
 
     def _listed(self, specs: Mapping[Place, Any], what: str) -> Offsets:
         if not specs:
             return {}
-        futures = admin_client(self.settings).list_offsets(
-            {TopicPartition(place.topic, place.partition): spec for place, spec in specs.items()},
-            isolation_level=self.isolation,
-            request_timeout=ANSWER_S_MAX,
-        )
-        offsets: Offsets = {}
-        for place, future in futures.items():
-            try:
-                offsets[Place(place.topic, place.partition)] = future.result().offset
-            except KafkaException as wrong:
-                raise self._no_answer(f"the {what} offset of {place.topic}-{place.partition}", wrong) from None
-        return offsets
+        asked = {TopicPartition(place.topic, place.partition): spec for place, spec in specs.items()}
+
+        def ask() -> Offsets:
+            futures = admin_client(self.settings).list_offsets(
+                asked, isolation_level=self.isolation, request_timeout=ANSWER_S_MAX
+            )
+            return {Place(place.topic, place.partition): each.result().offset for place, each in futures.items()}
+
+        try:
+            return patiently(ask)
+        except KafkaException as wrong:
+            places = ", ".join(str(place) for place in sorted(specs)[:PLACES_TOLD_MAX])
+            raise self._no_answer(f"the {what} offsets of {places}", wrong) from None
 
     def _no_answer(self, what: str, wrong: KafkaException) -> NoAnswer:
         return NoAnswer(f"cannot get {what} from {self.servers}: {reason(wrong)}")
