@@ -7,7 +7,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.coordinator.timers import Timers
+from moldau.coordinator.timers import FIRED_MAX, Timers
 
 
 class Handle:
@@ -60,6 +60,20 @@ def test_heartbeats_leave_no_trace() -> None:
     assert (fired, len(timers), len(loop.handles)) == ([], 1, 1)
     loop.pass_time(10)
     assert [key for _, key in fired] == ["session"]
+
+
+def test_many_at_one_moment_leave_turns_of_the_loop_to_others() -> None:
+    loop = FakeLoop()
+    timers, fired = timers_on(loop)
+    for number in range(2 * FIRED_MAX + 1):
+        timers.set(number, 1_000)
+    seen = []
+    while loop.handles:
+        loop.now_s = 1.0
+        loop.handles.pop().call()
+        seen.append(len(fired))
+    assert seen == [FIRED_MAX, 2 * FIRED_MAX, 2 * FIRED_MAX + 1]
+    assert [key for _, key in fired] == list(range(2 * FIRED_MAX + 1))
 
 
 def test_after_clear_nothing_fires() -> None:

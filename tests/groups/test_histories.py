@@ -104,7 +104,7 @@ class Histories(RuleBasedStateMachine):
         assert (group.state is State.EMPTY) <= (not members)
         assert not members or group.leader in members
         assert group.unsynced <= set(members)
-        assert not group.pending & set(members)
+        assert not any(member_id in members for member_id in group.pending)
         instances = [member.instance_id for member in members.values() if member.is_static]
         assert len(instances) == len(set(instances)), "one place has two owners"
         if group.state in (State.COMPLETING, State.STABLE):

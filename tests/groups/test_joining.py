@@ -8,6 +8,7 @@ from moldau.core.decision import Decision, Parked, Timer
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic import Leaving
 from moldau.groups.group import Group, State
+from moldau.groups.id_set import IdSet
 from moldau.groups.joining import decide_join
 from moldau.groups.limits import GroupLimits
 from moldau.groups.members import Joining, Protocol
@@ -37,7 +38,7 @@ def test_what_a_group_that_is_not_there_refuses(request_: Joining, error: ErrorC
 
 def test_a_new_client_is_told_its_id_first() -> None:
     decision = decide_join(None, joining(new_id="a"), limits=LIMITS, now_ms=7)
-    group = Group(GROUP, state_since_ms=7, pending=frozenset({"a"}))
+    group = Group(GROUP, state_since_ms=7, pending=IdSet.of("a"))
     assert decision == Decision(
         records=(GroupCreated(GROUP, 7), GroupChanged(group, False)),
         reply=JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, protocol_name=None, member_id="a"),

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from itertools import count
 
+FIRED_MAX = 50  # in one turn of the loop, some milliseconds
+
 
 class Timers:
     """One timer per key. `fire(key)` is called once, after the timer's time, from the event loop."""
@@ -59,10 +61,11 @@ class Timers:
         self._handle = self._loop.call_at(self._heap[0][0], self._wake) if self._heap else None
 
     def _wake(self) -> None:
+        """The rest of what is due waits for the loop's next turn: others than those whose time is up want theirs."""
         self._handle = None
         now_s = self._loop.time()
-        due = []
-        while self._heap and self._heap[0][0] <= now_s:
+        due: list[Hashable] = []
+        while len(due) < FIRED_MAX and self._heap and self._heap[0][0] <= now_s:
             at_s, _, key = heappop(self._heap)
             if self._queued.get(key) != at_s:
                 continue  # it was moved to an earlier time, and looked at then

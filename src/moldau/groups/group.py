@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from moldau.core.errors import ErrorCode
+from moldau.groups.id_set import IdSet
 from moldau.groups.members import Member, Protocol
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
@@ -84,7 +85,7 @@ class Group(msgspec.Struct, frozen=True):
     leader: str | None = None
     state_since_ms: int = -1
     members: Mapping[str, Member] = msgspec.field(default_factory=dict)
-    pending: frozenset[str] = frozenset()
+    pending: IdSet = IdSet()
     """Ids that were handed out and not used yet: a rebalance waits for them too."""
     unsynced: frozenset[str] = frozenset()
     """Members that have not fetched their assignment of this generation."""

@@ -65,7 +65,7 @@ def _join_new(turn: Turn, joining: Joining) -> JoinReply:
         if known_id is not None:
             return _replace_static(turn, joining, known_id)
     elif joining.must_know_id:
-        turn.change(pending=turn.group.pending | {new_id})
+        turn.change(pending=turn.group.pending.with_ids((new_id,)))
         turn.set_timer(session_key(joining.group_id, new_id), joining.session_timeout_ms)
         return refused(ErrorCode.MEMBER_ID_REQUIRED, new_id)
     return _add(turn, joining, new_id)

@@ -95,7 +95,7 @@ class Turn:
         window = group.window
         self.change(
             members={**group.members, member.member_id: member},
-            pending=group.pending - {member.member_id},
+            pending=group.pending.without((member.member_id,)),
             protocol_type=group.protocol_type if group.members else protocol_type,
             leader=group.leader or member.member_id,
             window=None if window is None else window._replace(has_grown=True),
@@ -118,7 +118,7 @@ class Turn:
         self.change(
             members=left,
             leader=next(iter(left), None) if group.leader in gone else group.leader,
-            pending=group.pending - gone,
+            pending=group.pending.without(gone),
             unsynced=group.unsynced - gone,
         )
 
