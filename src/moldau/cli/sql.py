@@ -14,7 +14,8 @@ from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.sql_output import OUTPUTS, print_result
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.pipelines.sessions import NoSpark, open_session
-from moldau.spark.sql.session import Refused, SqlSession
+from moldau.spark.sql.refusals import Refused
+from moldau.spark.sql.session import SqlSession
 from moldau.spark.sql.staying import StayingStreams, StreamFailed, home
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.sql_output import print_result
 from moldau.spark.pipelines.plan import PipelineError
-from moldau.spark.sql.session import Refused, SqlSession
+from moldau.spark.sql.refusals import Refused
+from moldau.spark.sql.session import SqlSession
 from moldau.spark.sql.staying import StreamFailed
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ class Frames:
                 self.refused[rule] = plain.where(~holds)
             plain = _only(plain, holds, rule)
             frame = _only(_counted(frame, holds, rule), holds, rule)
-        frame.createOrReplaceTempView(one.name)
+        frame.createOrReplaceTempView("`" + one.name.replace("`", "``") + "`")
         self.by_name[one.name.lower()] = frame
 
 

@@ -52,11 +52,20 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
     builder = builder.appName(name)
     for key, value in said.items():
         builder = builder.config(key, value)
+    _silence_query_context()
     try:
         with without_noise():
             return builder.getOrCreate()
     except Exception as wrong:
         raise NoSpark(f"Spark at {master} can't be reached or started: {said_by(wrong)}") from None
+
+
+def _silence_query_context() -> None:
+    """PySpark writes every mistake in a query to standard error, with its stack, before it raises it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _driver_settings(log: Path) -> dict[str, str]:

@@ -105,9 +105,9 @@ def _unpacked(frame: DataFrame, source: Source) -> DataFrame:
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
-    if not isinstance(frame.schema["value"].dataType, StructType):
-        return frame
     about = [f.col(name).alias(alias) for name, alias in RECORD_COLUMNS.items() if name in frame.columns]
+    if not isinstance(frame.schema["value"].dataType, StructType):
+        return frame.select("value", *about)
     if not source.are_changes:
         flagged = [f.col("value").isNull().alias("_tombstone")] if source.kind is Kind.TABLE else []
         return frame.select("value.*", *about, *flagged)
@@ -146,8 +146,10 @@ def _newest(frame: DataFrame, source: Source) -> DataFrame:
     """The newest row of each key; a tombstone or a deletion ends a row."""
     from pyspark.sql import functions as f
 
-    if "_offset" not in frame.columns:
-        wrong = f"table {source.name} needs typed columns: give valueFormat and valueSchema"
+    missing = [key for key in source.keys if key not in frame.columns]
+    if missing:
+        there = ", ".join(name for name in frame.columns if not name.startswith("_"))
+        wrong = f"table {source.name} has no column {missing[0]} to be its key; its columns by valueSchema: {there}"
         raise PipelineError(source.place, wrong)
     keys, age = [f.col(key) for key in source.keys], f.struct("_timestamp", "_offset")
     if source.are_changes:

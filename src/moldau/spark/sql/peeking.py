@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-LOOKED_AT = 50  # of each partition
+LOOKED_AT = 1_000  # of all partitions together
 WAIT_S = 5.0
 
 
@@ -20,18 +20,31 @@ def value_format(values: Iterable[bytes | None]) -> str:
     return "string" if all(map(_is_text, found)) else "binary"
 
 
-def newest_values(client: Mapping[str, str], topic: str) -> list[bytes | None]:
+def options_of(values: list[bytes | None]) -> dict[str, str]:
+    """How to read such values; the schema of objects is written down, so that every look sees the same columns."""
+    found = value_format(values)
+    if found != "json":
+        return {"valueFormat": found}
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from moldau.spark.formats import infer_json
+
+    schema = from_arrow_schema(infer_json(values).schema)
+    return {"valueFormat": "json", "valueSchema": schema.json()} if schema.fields else {"valueFormat": "string"}
+
+
+def newest_values(client: Mapping[str, Any], topic: str) -> list[bytes | None]:
     """Up to a few from the end of each partition; raises KafkaException when nobody answers."""
     consumer = Consumer(
         {**client, "group.id": "moldau-sql", "enable.auto.commit": False, "enable.partition.eof": True, "log_level": 0}
     )
     try:
         partitions = consumer.list_topics(topic, timeout=WAIT_S).topics[topic].partitions
-        places = []
+        places, share = [], max(1, LOOKED_AT // max(1, len(partitions)))
         for number in partitions:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=WAIT_S)
             if high > low:
-                places.append(TopicPartition(topic, number, max(low, high - LOOKED_AT)))
+                places.append(TopicPartition(topic, number, max(low, high - share)))
         return _read(consumer, places)
     finally:
         consumer.close()

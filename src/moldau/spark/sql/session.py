@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,17 +14,15 @@ from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Place, Plan, 
 from moldau.spark.pipelines.queries import inputs_of
 from moldau.spark.pipelines.reasons import said_by, spark_failures
 from moldau.spark.pipelines.tokens import Statement, statements_of
-from moldau.spark.sql.peeking import newest_values, value_format
+from moldau.spark.sql.following import following
+from moldau.spark.sql.peeking import newest_values, options_of
+from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.staying import StayingStreams
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 HERE = "sql"
-
-
-class Refused(Exception):
-    """A statement that can't be carried out, with the reason."""
 
 
 class Result(NamedTuple):
@@ -41,7 +38,7 @@ class SqlSession:
         self,
         open_spark: Callable[[], SparkSession],
         *,
-        client: Mapping[str, str],
+        client: Mapping[str, Any],
         topics: Callable[[], list[str]],
         streams: StayingStreams,
         master: str | None = None,
@@ -55,6 +52,7 @@ class SqlSession:
         self._frames: Frames | None = None
         self._plan = Plan(HERE, settings=_settings(client))
         self._said: list[str] = []  # definitions so far, for a stream that stays must know them too
+        self._defined: set[str] = set()
 
     def execute(self, source: str, *, follow: bool = False) -> Iterator[Result]:
         """One result for each statement; raises Refused, and PipelineError for what can't be understood."""
@@ -85,6 +83,7 @@ class SqlSession:
         for one in plan.relations():
             made = self._read(one) if isinstance(one, Source) else self._query(text, one.query.inputs, one.query.sql)
             self._open().add(one, made, [])
+            self._defined.add(one.name.lower())
         self._said.append(text)
         named = ", ".join(one.name for one in plan.relations())
         return Result(message=f"{named} is there for this session")
@@ -111,24 +110,27 @@ class SqlSession:
             raise Refused(said_by(wrong)) from None
 
     def _query(self, text: str, inputs: tuple[str, ...], sql: str | None, *, follow: bool = False) -> DataFrame:
-        frames = self._open()
+        frames, topics = self._open(), self._topics()
         for name in inputs:
-            if name.lower() not in frames.by_name or follow:
-                kind = Kind.STREAM if follow else Kind.TABLE
-                with suppress(_NotATopic):
-                    source = replace(self._source_of(name), kind=kind)
-                    frames.add(source, self._read(source), [])
+            # A topic is looked at anew for each question: it may have got records, columns and partitions.
+            if name in topics and name.lower() not in self._defined:
+                source = replace(self._source_of(name), kind=Kind.STREAM if follow else Kind.TABLE)
+                frames.add(source, self._read(source), [])
         try:
             return frames.spark.sql(sql or text)
         except spark_failures() as wrong:
+            unknown = [name for name in inputs if name not in topics and name.lower() not in self._defined]
+            if unknown and "TABLE_OR_VIEW_NOT_FOUND" in str(wrong):
+                raise _unknown(unknown[0], topics) from None
             raise Refused(said_by(wrong)) from None
 
     def _source_of(self, name: str) -> Source:
         """A topic by its name, in the format that its values have."""
-        if name not in self._topics():
-            raise _NotATopic(f"there is no topic, stream, table or view {name}")
-        kind = value_format(newest_values(self._client, name))
-        return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, {"valueFormat": kind}), Place(HERE, 1))
+        topics = self._topics()
+        if name not in topics:
+            raise _unknown(name, topics)
+        options = options_of(newest_values(self._client, name))
+        return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, options), Place(HERE, 1))
 
     def _read(self, source: Source) -> DataFrame:
         try:
@@ -155,53 +157,20 @@ class SqlSession:
 DEFINITIONS = ("create stream", "create table", "create view", "create sink")
 
 
-class _NotATopic(Refused):
-    """Perhaps Spark knows the name; perhaps nobody does."""
+def _unknown(name: str, known: list[str]) -> Refused:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    hint = f"; is {near[0]} meant?" if near else "; see: show topics"
+    return Refused(f"there is no topic, stream, table or view {name}{hint}")
 
 
 def _quoted(text: str) -> str:
     return text.replace("'", "''")
 
 
-def _settings(client: Mapping[str, str]) -> dict[str, str]:
+def _settings(client: Mapping[str, Any]) -> dict[str, str]:
     """librdkafka's settings under the names that a pipeline gives them."""
-    rest = {f"kafka.{key}": str(value) for key, value in client.items() if key != "bootstrap.servers"}
+    left = ("bootstrap.servers", "log_level", "client.id")
+    rest = {f"kafka.{key}": str(value) for key, value in client.items() if key not in left and not callable(value)}
     return {"bootstrap.servers": str(client["bootstrap.servers"]), **rest}
-
-
-def following(frame: DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Rows as they come, until the reader stops asking. Changed groups come again."""
-    import queue
-
-    arrived: queue.Queue[tuple[Any, ...]] = queue.Queue(maxsize=10_000)
-
-    def deliver(batch: DataFrame, _: int) -> None:
-        for row in batch.toLocalIterator():
-            arrived.put(tuple(row))
-
-    query = _started(frame, deliver)
-    try:
-        while query.isActive or not arrived.empty():
-            try:
-                yield arrived.get(timeout=0.2)
-            except queue.Empty:
-                continue
-        wrong = query.exception()
-        if wrong is not None:
-            raise Refused(said_by(wrong))
-    finally:
-        with suppress(*spark_failures()):
-            query.stop()
-
-
-def _started(frame: DataFrame, deliver: Callable[[DataFrame, int], None]) -> Any:
-    """Rows are appended where the query allows it; aggregates are shown whenever they change."""
-    from pyspark.errors import AnalysisException
-
-    refusal = ""
-    for mode in ("append", "update", "complete"):
-        try:
-            return frame.writeStream.foreachBatch(deliver).outputMode(mode).start()
-        except AnalysisException as wrong:
-            refusal = refusal or said_by(wrong)
-    raise Refused(refusal)
