@@ -263,6 +263,7 @@ def offsets(world: World) -> None:
         world.ask("AddOffsetsToTxn", version, "of another", **stale)
     for version in (0, 4, 5):
         commit_offsets(world, version, "of another", stale, topic, 1)
+        commit_offsets(world, version, "no group", fields() | {"group_id": ""}, topic, 1)
     commit_offsets(world, 5, "old generation", fields() | {"generation_id": 3, "member_id": "m"}, topic, 1)
 
 

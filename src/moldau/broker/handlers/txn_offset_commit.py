@@ -67,7 +67,7 @@ def _accepted(request: TxnOffsetCommitRequest, image: ClusterImage) -> Iterator[
 def _commit(
     request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], context: Context
 ) -> list[ErrorCode] | Future[list[ErrorCode]]:
-    error = _admission_error(request, context)
+    error = _admission_error(request, context) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if error is not ErrorCode.NONE:
         return [error] * len(accepted)
     committing = Committing(
