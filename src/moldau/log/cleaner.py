@@ -115,7 +115,7 @@ class Cleaner:
 async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes: int) -> int | None:
     """One round over a log; gives the offset that it is clean up to, None when it changed under our hands."""
     old = [each for each in log.segments[:-1] if each.base_offset < dirt.first_uncleanable_offset]
-    size_before = log.size_bytes()
+    size_before = sum(each.size for each in old)
     work = begin(log, old, dirt, now_ms=now_ms, memory_bytes=memory_bytes)
     try:
         await asyncio.to_thread(work.build_map)
@@ -133,10 +133,10 @@ async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes:
     except asyncio.CancelledError:
         work.abandon()  # the thread would go on for as long as the log is large, and hold up the broker's end
         raise
+    size_after = sum(each.size for each in log.segments[:-1] if each.base_offset < dirt.first_uncleanable_offset)
     LOGGER.info(
-        "%s: compacted up to offset %d, from %d to %d bytes",
-        log.partition, work.end_offset, size_before, log.size_bytes(),
-    )  # fmt: skip
+        "%s: compacted up to offset %d, from %d to %d bytes", log.partition, work.end_offset, size_before, size_after
+    )
     return work.end_offset
 
 
