@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.spark.connecting import home_of_its_own
 from tests.spark.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with separate executors
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -30,9 +33,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     # Workers run this interpreter, with this checkout on their path, whatever `python3` means elsewhere.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    scratch = tmp_path_factory.mktemp("spark")
+    scratch, master = tmp_path_factory.mktemp("spark"), os.environ.get(MASTER, "local[2]")
+    if master.startswith("local-cluster"):
+        os.environ["SPARK_HOME"] = str(home_of_its_own(scratch))
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
         .appName("moldau-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
