@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID
 from moldau.groups.consumer_group import ConsumerGroup
 from moldau.groups.consumer_members import ConsumerMember
 from moldau.groups.group import Group, State
@@ -111,3 +112,14 @@ def test_what_an_open_transaction_may_change_is_unstable_for_who_asks() -> None:
     assert (stable_only.committed_offset, stable_only.error_code) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     (any_,) = fetched(world.shard, GROUP, "orders", [1]).partitions
     assert (any_.committed_offset, any_.error_code) == (41, ErrorCode.NONE)
+
+
+@pytest.mark.parametrize(
+    ("committed_for", "asked_for", "offset"),
+    [(b"a" * 16, b"a" * 16, 41), (b"a" * 16, b"b" * 16, -1), (b"a" * 16, ZERO_UUID, 41), (ZERO_UUID, b"b" * 16, 41)],
+)
+def test_an_offset_of_another_topic_of_that_name_is_none(committed_for: bytes, asked_for: bytes, offset: int) -> None:
+    world = World()
+    world.shard.apply(OffsetCommitted(GROUP, "orders", 1, CommittedOffset(41, topic_id=committed_for)))
+    (found,) = fetched(world.shard, GROUP, "orders", [1], topic_id=asked_for).partitions
+    assert (found.committed_offset, found.error_code) == (offset, ErrorCode.NONE)

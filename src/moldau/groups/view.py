@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from itertools import chain
 
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID
 from moldau.groups.consumer_group import ConsumerGroup
 from moldau.groups.group import CONSUMER_PROTOCOL_TYPE, Group, State
 from moldau.groups.shard import GroupShard
@@ -74,11 +75,18 @@ def described(shard: GroupShard, group_id: str, *, missing_is_error: bool) -> De
 
 
 def fetched(
-    shard: GroupShard, group_id: str, topic: str, partitions: Iterable[int], *, require_stable: bool = False
+    shard: GroupShard,
+    group_id: str,
+    topic: str,
+    partitions: Iterable[int],
+    *,
+    topic_id: bytes = ZERO_UUID,
+    require_stable: bool = False,
 ) -> OffsetFetchResponseTopics:
     """What a group committed for these partitions of a topic; -1 where nothing is.
 
-    Where an open transaction may change it, an error can be required instead.
+    Where an open transaction may change it, an error can be required instead. What was committed for another topic of
+    the same name, whose deletion a crash may have hidden from us, is nothing.
     """
     committed = shard.offsets_of(group_id).get(topic, {})
     found = []
@@ -90,7 +98,7 @@ def fetched(
                 committed_offset=NO_OFFSET,
                 error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
             )
-        elif value is None:
+        elif value is None or (value.topic_id != topic_id and ZERO_UUID not in (value.topic_id, topic_id)):
             one = OffsetFetchResponsePartitions(partition_index=partition, committed_offset=NO_OFFSET)
         else:
             one = OffsetFetchResponsePartitions(

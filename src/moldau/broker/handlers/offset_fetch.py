@@ -85,7 +85,14 @@ def _fetch(
 def _found(
     shard: GroupShard, group: OffsetFetchRequestGroup, topic: OffsetFetchRequestTopics, require_stable: bool
 ) -> OffsetFetchResponseTopics:
-    found = fetched(shard, group.group_id, topic.name, topic.partition_indexes, require_stable=require_stable)
+    found = fetched(
+        shard,
+        group.group_id,
+        topic.name,
+        topic.partition_indexes,
+        topic_id=topic.topic_id,
+        require_stable=require_stable,
+    )
     found.topic_id = topic.topic_id
     return found
 
@@ -102,13 +109,11 @@ def _topics(
                 yield OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=list(committed))
         return
     for topic in group.topics:
-        known = image.topic_by_id(topic.topic_id) if by_id else None
-        if not by_id:
-            yield topic
-        elif known is None:
-            yield _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID)
+        known = image.topic_by_id(topic.topic_id) if by_id else image.topics.get(topic.name)
+        if known is not None:
+            yield replace(topic, name=known.name, topic_id=known.id)
         else:
-            yield replace(topic, name=known.name)
+            yield _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID) if by_id else topic
 
 
 def _refused(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
