@@ -137,3 +137,11 @@ def test_a_missing_topic_is_an_error_and_is_not_made(spark: SparkSession, topics
     with pytest.raises(Exception, match="there is no nowhere-to-be-found"):
         read(spark, topics, "nowhere-to-be-found").collect()
     assert "nowhere-to-be-found" not in topics.admin.list_topics().topics
+
+
+def test_fewer_columns_may_be_asked_for(spark: SparkSession, topics: Topics) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b"a", b"b"])
+    reader = spark.read.format("moldau").schema("offset bigint, value binary")
+    frame = reader.options(**{"kafka.bootstrap.servers": topics.bootstrap, "subscribe": topic}).load()
+    assert [tuple(row) for row in frame.orderBy("offset").collect()] == [(0, b"a"), (1, b"b")]
