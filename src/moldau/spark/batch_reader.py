@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -21,6 +22,14 @@ from moldau.spark.task_ranges import TaskReading, task_ranges
 from moldau.spark.typed_columns import check_schema
 
 
+@dataclass(frozen=True)
+class LateRange(InputPartition):
+    """Every `step`-th of the ranges that there are when the task runs."""
+
+    first: int
+    step: int
+
+
 class MoldauReader(DataSourceReader):
     """Reads what lies between the starting and the ending offsets."""
 
@@ -30,6 +39,14 @@ class MoldauReader(DataSourceReader):
         self.reading = TaskReading(options, schema, job=f"batch-{uuid.uuid4().hex}")
 
     def partitions(self) -> Sequence[InputPartition]:
+        tasks = self._planned()
+        if not self.options.reads_anew:
+            return tasks
+        # Spark keeps what is planned here as long as the frame lives: tasks that plan for themselves see what is new.
+        count = max(1, len(tasks))
+        return [LateRange(first, count) for first in range(count)]
+
+    def _planned(self) -> list[InputPartition]:
         options = self.options
         check_settings(options.client, side="consumer")
         cluster = Cluster(options.client)
@@ -46,7 +63,10 @@ class MoldauReader(DataSourceReader):
         return task_ranges(ranges)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return self.reading.read(partition)
+        if not isinstance(partition, LateRange):
+            return self.reading.read(partition)
+        own = self._planned()[partition.first :: partition.step]
+        return (batch for task in own for batch in self.reading.read(task))
 
     def _within(self, start: Offsets, end: Offsets, cluster: Cluster) -> tuple[Offsets, Offsets]:
         """What of the range is there; offsets that the user named may be gone, or not written yet."""

@@ -37,6 +37,7 @@ SOURCE_OPTIONS = (
     "includeHeaders", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
     "maxTriggerDelay", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
     "groupIdPrefix", "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
+    "readAnew",
 )  # fmt: skip
 SINK_OPTIONS = (
     "topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", "queryId", "batchId", *FORMATS,
@@ -82,6 +83,7 @@ class SourceOptions:
     reader: str
     inference_records: int
     formats: Mapping[str, str]
+    reads_anew: bool = False  # a frame that is run again sees what is there then: Spark itself plans a frame once
 
     @property
     def reads_committed(self) -> bool:
@@ -126,6 +128,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         reader=values.choice("reader", ("auto", "librdkafka"), default="auto"),
         inference_records=values.positive("inferenceRecords") or INFERENCE_RECORDS,
         formats=_formats(values),
+        reads_anew=values.boolean("readAnew", default=False),
     )
 
 

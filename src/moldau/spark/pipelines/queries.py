@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from moldau.spark.pipelines.plan import PipelineError, Place, Query
+
+# The parser takes it for the WINDOW clause where it comes first in GROUP BY.
+_WINDOW = re.compile(r"\bwindow\s*\(", re.IGNORECASE)
 
 
 def sql_query(text: str, place: Place) -> Query:
@@ -16,7 +21,7 @@ def inputs_of(text: str, place: Place) -> tuple[str, ...]:
     from sqlglot.errors import SqlglotError
 
     try:
-        parsed = sqlglot.parse_one(text, read="spark")
+        parsed = sqlglot.parse_one(_WINDOW.sub("time_window(", text), read="spark")
     except SqlglotError as wrong:
         raise PipelineError(*_located(wrong, place)) from None
     if not isinstance(parsed, exp.Query):

@@ -67,6 +67,7 @@ def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[st
     if source.are_changes:
         options = _envelope(options, source)
     if source.kind is Kind.TABLE:
+        options["readAnew"] = "true"
         return _unpacked(spark.read.format("moldau").options(**options).load(), source)
     options = _starting_at(options, starting)
     return _unpacked(spark.readStream.format("moldau").options(**options).load(), source)
@@ -176,5 +177,5 @@ def _table(spark: SparkSession, endpoint: Endpoint, source: Source) -> DataFrame
         if kind not in FILE_FORMATS:
             raise PipelineError(source.place, f"format {kind!r} is unknown; allowed: {', '.join(FILE_FORMATS)}")
         return spark.read.format(kind).options(**options).load(endpoint.location)
-    where = {TABLE_OPTIONS[endpoint.connector]: endpoint.location}
+    where = {TABLE_OPTIONS[endpoint.connector]: endpoint.location, "readAnew": "true"}
     return spark.read.format(TABLE_FORMATS[endpoint.connector]).options(**where, **options).load()

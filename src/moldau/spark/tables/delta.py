@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
 from moldau.core.clock import SystemClock
 from moldau.spark.tables.changes import changes_of, check_keys
@@ -24,6 +24,8 @@ from moldau.spark.tables.options import (
     with_prefix,
     write_options,
 )
+from moldau.spark.tables.reading import TableReader, spark_columns
+from moldau.spark.tables.reading_lakes import ReadableDelta
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
 from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of
 from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
@@ -217,12 +219,24 @@ def delta_target(options: dict[str, str], schema: StructType) -> DeltaTarget:
     return DeltaTarget(uri, storage, kept, writing, takes_files=_takes_files(table))
 
 
+def readable_delta(options: dict[str, str]) -> ReadableDelta:
+    refuse_unknown(options, OWN_OPTIONS, (STORAGE_PREFIX,))
+    uri = required(options, "path", example='.load("/data/orders") or .option("path", "s3://bucket/orders")')
+    return ReadableDelta(uri, with_prefix(options, STORAGE_PREFIX))
+
+
 class DeltaSource(DataSource):
     """What Spark finds by the name moldau_delta."""
 
     @classmethod
     def name(cls) -> str:
         return "moldau_delta"
+
+    def schema(self) -> StructType:
+        return spark_columns(readable_delta(dict(self.options)).columns())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return TableReader(readable_delta(dict(self.options)), schema, dict(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         target = delta_target(dict(self.options), schema)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import changes_of, check_keys
@@ -22,6 +22,8 @@ from moldau.spark.tables.options import (
     with_prefix,
     write_options,
 )
+from moldau.spark.tables.reading import TableReader, spark_columns
+from moldau.spark.tables.reading_lakes import ReadableIceberg
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
 from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of
 from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
@@ -227,12 +229,24 @@ def _create(catalog: Catalog, name: str, schema: pa.Schema) -> Table:
         return catalog.create_table_if_not_exists(name, schema)
 
 
+def readable_iceberg(options: dict[str, str]) -> ReadableIceberg:
+    refuse_unknown(options, OWN_OPTIONS, (CATALOG_PREFIX,))
+    name = required(options, "table", example='.option("table", "shop.orders")')
+    return ReadableIceberg(name, options.get("catalog", "moldau"), catalog_properties(options))
+
+
 class IcebergSource(DataSource):
     """What Spark finds by the name moldau_iceberg."""
 
     @classmethod
     def name(cls) -> str:
         return "moldau_iceberg"
+
+    def schema(self) -> StructType:
+        return spark_columns(readable_iceberg(dict(self.options)).columns())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return TableReader(readable_iceberg(dict(self.options)), schema, dict(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         target = iceberg_target(dict(self.options), schema)

@@ -11,7 +11,17 @@ from moldau.spark.option_values import OptionError
 
 # Spark puts these beside the user's own; they are not ours to refuse.
 SPARK_OPTIONS = ("path", "checkpointLocation", "queryName")
-SHARED_OPTIONS = ("mode", "keys", "orderBy", "operationColumn", "deleteWhen", "delivery", "queryId", "batchId")
+SHARED_OPTIONS = (
+    "mode",
+    "keys",
+    "orderBy",
+    "operationColumn",
+    "deleteWhen",
+    "delivery",
+    "queryId",
+    "batchId",
+    "readAnew",
+)
 # What change-data-capture envelopes call the end of a row.
 DELETE_WHEN_DEFAULT = "d,delete"
 

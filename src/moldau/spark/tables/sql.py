@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, DataSourceWriter
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import check_keys
 from moldau.spark.tables.databases import Database, database_of, numbered
 from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
+from moldau.spark.tables.reading import TableReader, spark_columns
+from moldau.spark.tables.reading_databases import ReadableDatabase
 from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
 from moldau.spark.tables.sql_statements import PROGRESS_TABLE, ROW_COLUMN, Statements, TableName, quoted
 from moldau.spark.tables.staging import Place, Staged
@@ -172,12 +174,24 @@ def _create_table(target: SqlTarget, stored: pa.Schema) -> str:
     return f"create table if not exists {target.table} ({', '.join(columns)})"
 
 
+def readable_database(options: dict[str, str]) -> ReadableDatabase:
+    refuse_unknown(options, OWN_OPTIONS)
+    database = database_of(required(options, "url", example="postgresql://user@host/shop or sqlite:///data/shop.db"))
+    return ReadableDatabase(database, TableName.parse(required(options, "dbtable", example="orders")))
+
+
 class SqlSource(DataSource):
     """What Spark finds by the name moldau_sql."""
 
     @classmethod
     def name(cls) -> str:
         return "moldau_sql"
+
+    def schema(self) -> StructType:
+        return spark_columns(readable_database(dict(self.options)).columns())
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        return TableReader(readable_database(dict(self.options)), schema, dict(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         target = sql_target(dict(self.options), schema)

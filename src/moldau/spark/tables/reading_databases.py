@@ -1,0 +1,110 @@
+"""Tables of PostgreSQL and SQLite as rows, in one task: one statement sees one state."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from moldau.spark.option_values import OptionError
+from moldau.spark.tables.databases import Database, Sqlite
+from moldau.spark.tables.reading import Part
+from moldau.spark.tables.sql_statements import TableName, quoted, text_literal
+
+ROWS_PER_BATCH = 10_000
+# SQLite keeps whatever it is given; a column's declared type says what is meant, by the words that it contains.
+SQLITE_TYPES: tuple[tuple[str, pa.DataType], ...] = (
+    ("bool", pa.bool_()),
+    ("int", pa.int64()),
+    ("date", pa.string()),
+    ("time", pa.string()),
+    ("char", pa.string()),
+    ("clob", pa.string()),
+    ("text", pa.string()),
+    ("blob", pa.binary()),
+    ("real", pa.float64()),
+    ("floa", pa.float64()),
+    ("doub", pa.float64()),
+    ("numeric", pa.float64()),
+    ("decimal", pa.float64()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableDatabase:
+    database: Database
+    table: TableName
+
+    def columns(self) -> pa.Schema:
+        if isinstance(self.database, Sqlite):
+            return self._sqlite_columns(self.database)
+        from adbc_driver_manager import Error
+
+        try:
+            with self.database.connect() as connection, connection.cursor() as cursor:
+                cursor.execute(f"select * from {self.table} limit 0")
+                return cursor.fetch_arrow_table().schema
+        except Error as wrong:
+            raise OptionError(f"option dbtable: {self.table} can't be read: {str(wrong).splitlines()[0]}") from None
+
+    def state(self) -> tuple[str, int]:
+        return "", 1
+
+    def batches(self, part: Part) -> Iterator[pa.RecordBatch]:
+        del part
+        if isinstance(self.database, Sqlite):
+            yield from self._sqlite_batches(self.database)
+            return
+        with self.database.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"select * from {self.table}")
+            yield from cursor.fetch_record_batch()
+
+    def _sqlite_columns(self, database: Sqlite) -> pa.Schema:
+        schema = "" if self.table.schema is None else f", {text_literal(self.table.schema)}"
+        with _opened(database) as connection:
+            told = connection.execute(
+                f"select name, type from pragma_table_info({text_literal(self.table.name)}{schema})"
+            ).fetchall()
+        if not told:
+            raise OptionError(f"option dbtable: there is no table {self.table.name} in {database.path}")
+        return pa.schema([pa.field(name, _sqlite_type(declared)) for name, declared in told])
+
+    def _sqlite_batches(self, database: Sqlite) -> Iterator[pa.RecordBatch]:
+        schema = self._sqlite_columns(database)
+        names = ", ".join(quoted(name) for name in schema.names)
+        with _opened(database) as connection:
+            cursor = connection.execute(f"select {names} from {self.table}")
+            while rows := cursor.fetchmany(ROWS_PER_BATCH):
+                columns = zip(*rows, strict=True)
+                arrays = [_array(column, kept.type) for column, kept in zip(columns, schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _opened(database: Sqlite) -> contextlib.closing[sqlite3.Connection]:
+    """For reading alone: a file that is not there is not made."""
+    try:
+        return contextlib.closing(sqlite3.connect(f"file:{database.path}?mode=ro", uri=True))
+    except sqlite3.Error as wrong:
+        raise OptionError(f"option url: {database.path} can't be read: {wrong}") from None
+
+
+def _sqlite_type(declared: str) -> pa.DataType:
+    return next((kind for word, kind in SQLITE_TYPES if word in declared.lower()), pa.string())
+
+
+def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
+    convert: Callable[[Any], Any] = _CONVERSIONS.get(kind, lambda value: value)
+    return pa.array([None if value is None else convert(value) for value in values], kind)
+
+
+_CONVERSIONS: dict[pa.DataType, Callable[[Any], Any]] = {
+    pa.bool_(): bool,
+    pa.string(): str,
+    pa.float64(): lambda value: float(Decimal(str(value))),
+    pa.binary(): lambda value: value if isinstance(value, bytes) else str(value).encode(),
+}
