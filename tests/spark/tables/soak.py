@@ -22,7 +22,7 @@ from tests.spark.tables.sinks import KINDS, Sink, sink_of
 from tests.spark.tables.streams import put_batches, read_batches, start
 
 PROJECT = Path(__file__).parents[3]
-BATCHES = 20
+BATCHES = 10
 RUN_S_MAX = 1800
 
 
@@ -84,7 +84,7 @@ def main(records: int, kills: int, seed: int) -> None:
         each = records // BATCHES
         ids = put_batches(folder / "input", *(range(n * each, (n + 1) * each) for n in range(BATCHES)))
         sinks = [
-            sink_of(kind, folder, name=f"{kind}_orders", url=url if kind == "postgresql" else None) for kind in KINDS
+            sink_of(kind, folder, name=f"orders_{kind}", url=url if kind == "postgresql" else None) for kind in KINDS
         ]
         queries = [
             {
