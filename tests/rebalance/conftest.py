@@ -13,7 +13,7 @@ PROPERTIES = {
     "group.min.session.timeout.ms": "1000",
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.min.session.timeout.ms": "1000",
-    "group.consumer.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "10000",
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "300",
     "offsets.topic.num.partitions": "4",

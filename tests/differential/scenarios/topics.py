@@ -126,6 +126,7 @@ def explicit_assignments(world: World) -> None:
         for what, fields in cases.items():
             create(world, version, what, {"name": f"{world.name}-{version}"} | fields, validate_only=True)
     create(world, 7, "really", {"name": f"{world.name}-real"} | cases["good"])
+    world.until_ready(f"{world.name}-real", partitions=2)
     world.ask("Metadata", 12, topics=[{"name": f"{world.name}-real"}])
 
 
