@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.reasons import said_by
-from moldau.spark.pipelines.terminal import without_noise
+from moldau.spark.pipelines.terminal import filtered
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,8 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
         builder = builder.config(key, value)
     _silence_query_context()
     try:
-        with without_noise():
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with filtered(log):
             return builder.getOrCreate()
     except Exception as wrong:
         raise NoSpark(f"Spark at {master} can't be reached or started: {said_by(wrong)}") from None
@@ -70,7 +71,6 @@ def _silence_query_context() -> None:
 
 def _driver_settings(log: Path) -> dict[str, str]:
     """The driver is a JVM beside us: our terminal is for progress, so its log goes to a file."""
-    log.parent.mkdir(parents=True, exist_ok=True)
     options = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}" "-Dmoldau.spark.log={log.absolute()}"'
     return {"spark.ui.showConsoleProgress": "false", "spark.driver.extraJavaOptions": options}
 

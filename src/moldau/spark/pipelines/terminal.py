@@ -1,4 +1,4 @@
-"""What a JVM says at every start and nobody needs, kept from the terminal; everything else goes there."""
+"""What a JVM and its workers write to standard error: warnings go to the terminal, stacks and noise to the log."""
 
 from __future__ import annotations
 
@@ -8,23 +8,45 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 NOISE = re.compile(
     rb"^WARNING: (Using incubator modules|A terminally deprecated|A restricted method|sun\.misc|java\.lang|"
     rb"Please consider|Use --enable-native|Restricted methods)"
 )
+JAVA_STACK = re.compile(
+    rb'^\s+at [\w.$/<>]+|^Exception in thread "|^Caused by: |^\s+\.\.\. \d+ (more|common)|^java\.lang\.'
+)
+PYTHON_STACK = b"Traceback (most recent call last):"
 STANDARD_ERROR = 2
 
 
+class Filter:
+    """Tells line by line what a person should see. A Python stack ends with the line that is not indented."""
+
+    def __init__(self) -> None:
+        self._in_python_stack = False
+
+    def shows(self, line: bytes) -> bool:
+        if line.startswith(PYTHON_STACK):
+            self._in_python_stack = True
+            return False
+        if self._in_python_stack:
+            self._in_python_stack = line.startswith((b" ", b"\t", b"\n"))
+            return False
+        return not NOISE.match(line) and not JAVA_STACK.match(line)
+
+
 @contextmanager
-def without_noise() -> Iterator[None]:
+def filtered(log: Path) -> Iterator[None]:
     """Processes that are started within write their standard error through a filter, as long as they live."""
     sys.stderr.flush()
     terminal = os.dup(STANDARD_ERROR)
     reading, writing = os.pipe()
     os.dup2(writing, STANDARD_ERROR)
     os.close(writing)
-    threading.Thread(target=_pass_on, args=(reading, os.dup(terminal)), name="standard error", daemon=True).start()
+    arguments = (reading, os.dup(terminal), log)
+    threading.Thread(target=_pass_on, args=arguments, name="standard error", daemon=True).start()
     try:
         yield
     finally:
@@ -33,8 +55,12 @@ def without_noise() -> Iterator[None]:
         os.close(terminal)
 
 
-def _pass_on(reading: int, terminal: int) -> None:
-    with os.fdopen(reading, "rb") as lines, os.fdopen(terminal, "wb", buffering=0) as output:
+def _pass_on(reading: int, terminal: int, log: Path) -> None:
+    judge = Filter()
+    with (
+        os.fdopen(reading, "rb") as lines,
+        os.fdopen(terminal, "wb", buffering=0) as output,
+        log.open("ab", buffering=0) as kept,
+    ):
         for line in lines:
-            if not NOISE.match(line):
-                output.write(line)
+            (output if judge.shows(line) else kept).write(line)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.folders import PipelineFolder
 from moldau.spark.pipelines.grammar import parse
+from moldau.spark.pipelines.tokens import statements_of
 
 HOME_VARIABLE = "MOLDAU_HOME"
 START_S_MAX = 120.0
@@ -100,10 +101,16 @@ class StayingStreams:
             told = folder.read_status() or {"queries": {}}
             one: dict[str, Any] = next(iter(told["queries"].values()), {})
             state = one.get("state", "starting") if folder.running_pid() is not None else "not running"
-            yield Stream(path.stem, state, one.get("rows", 0), path.read_text().strip().splitlines()[-1])
+            yield Stream(path.stem, state, one.get("rows", 0), _last_statement(path.read_text()))
 
     def _pipeline(self, path: Path) -> PipelineFolder:
         return PipelineFolder(parse(path.read_text(), path.name, name=path.stem), path.parent)
+
+
+def _last_statement(source: str) -> str:
+    """The one that the user said, on one line; the ones before it say where things are."""
+    *_, last = statements_of(source, "")
+    return " ".join(source[last.tokens[0].start : last.tokens[-1].end].split())
 
 
 def _last_line(log: Path) -> str:

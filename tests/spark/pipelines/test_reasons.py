@@ -1,0 +1,53 @@
+"""Messages as Spark 4.3 gives them, shortened where they go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from moldau.spark.pipelines.reasons import said_by
+
+IN_A_WORKER = """\
+[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
+  File "/x/moldau/spark/sink.py", line 64, in write
+    return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, ticket.name)
+                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+moldau.spark.clients.NoAnswer: batch 0 of query 79: Unknown topic or partition
+ SQLSTATE: 38000
+=== Streaming Query ===
+Identifier: orders.copies [id = 79, runId = b5]
+"""
+ANALYSIS = """\
+[TABLE_OR_VIEW_NOT_FOUND] The table or view `none` cannot be found. Verify the spelling. SQLSTATE: 42P01; line 1 pos 14;
+'Project [*]
++- 'UnresolvedRelation [none], [], false
+"""
+RAISED = """\
+[STREAM_FAILED] Query [id = 7, runId = 8] terminated with exception: [USER_RAISED_EXCEPTION] n is broken SQLSTATE: P1 \
+SQLSTATE: XXKST
+=== Streaming Query ===
+"""
+BRIDGE = """\
+An error occurred while calling o33.start.
+: java.lang.IllegalArgumentException: requirement failed: moldau_sql does not support Update mode.
+\tat scala.Predef$.require(Predef.scala:337)
+"""
+PLAIN_PYTHON = """\
+Traceback (most recent call last):
+  File "/x/pipeline.py", line 3, in view
+KeyError: 'name'
+"""
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (IN_A_WORKER, "batch 0 of query 79: Unknown topic or partition"),
+        (ANALYSIS, "[TABLE_OR_VIEW_NOT_FOUND] The table or view `none` cannot be found. Verify the spelling."),
+        (RAISED, "n is broken"),
+        (BRIDGE, "requirement failed: moldau_sql does not support Update mode."),
+        (PLAIN_PYTHON, "KeyError: 'name'"),
+        ("", "ValueError"),
+    ],
+)
+def test_the_reason_is_one_line(message: str, reason: str) -> None:
+    assert said_by(ValueError(message)) == reason
