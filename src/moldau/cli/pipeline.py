@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
-from moldau.cli.output import add_output_option, print_rows
+from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline_progress import ProgressLines, status_rows
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
@@ -22,6 +22,7 @@ from moldau.spark.pipelines.folders import AlreadyRunning, PipelineFolder
 from moldau.spark.pipelines.graph import DRAWINGS
 from moldau.spark.pipelines.loading import load
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
+from moldau.spark.pipelines.sessions import NO_SPARK, NoSpark, open_session
 
 if TYPE_CHECKING:
     from moldau.spark.pipelines.sinks import Job
@@ -49,6 +50,8 @@ def main(arguments: list[str]) -> int:
         return action(options)
     except PipelineError as wrong:
         raise UsageError(str(wrong)) from None
+    except ModuleNotFoundError as wrong:
+        raise CommandFailed(f"{NO_SPARK} ({wrong.name} is missing)") from None
     except AlreadyRunning as wrong:
         raise CommandFailed(f"{wrong}; stop it with: moldau pipeline stop {options.file}") from None
 
@@ -90,7 +93,18 @@ def parse(arguments: list[str]) -> Namespace:
     replaying = action("replay", replay, "forget its progress and run from an earlier time")
     replaying.add_argument("--from", dest="start", required=True, help="-2h, -30m, earliest, or 2026-01-31T12:00:00")
     add_run_options(replaying)
-    return parser.parse_args(arguments)
+    return parser.parse_args(with_ages(arguments))
+
+
+def with_ages(arguments: list[str]) -> list[str]:
+    """`--from -2h` as `--from=-2h`: argparse would take an age for an option."""
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] == "--from" and argument.startswith("-"):
+            joined[-1] = f"--from={argument}"
+        else:
+            joined.append(argument)
+    return joined
 
 
 def add_run_options(parser: ArgumentParser) -> None:
@@ -128,7 +142,6 @@ def folder_of(plan: Plan, path: Path) -> PipelineFolder:
 def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None) -> list[Job]:
     from moldau.spark.pipelines.frames import frames_of
     from moldau.spark.pipelines.running import jobs_of
-    from moldau.spark.pipelines.sessions import NoSpark, open_session
 
     folder = folder_of(plan, options.file)
     try:
@@ -157,7 +170,7 @@ def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: runner.stop())
         ended_well = runner.run(lines.show)
-        lines.close()
+        lines.finish(runner.queries)
     return OK if ended_well else FAILED
 
 
@@ -187,8 +200,12 @@ def status(options: Namespace) -> int:
     told = folder.read_status()
     if told is None:
         raise CommandFailed(f"pipeline {plan.name} has not run yet; start it with: moldau pipeline run {options.file}")
-    pid = folder.running_pid()
-    print_rows(status_rows(told, is_alive=pid is not None), columns=COLUMNS, output=options.output)
+    rows = status_rows(told, is_alive=folder.running_pid() is not None)
+    print_rows(rows, columns=COLUMNS, output=options.output)
+    if options.output == TABLE:
+        for row in rows:
+            if row["reason"] and row["state"] not in ("running", "done"):
+                print(f"{row['query']}: {row['reason']}")
     return OK
 
 

@@ -31,14 +31,19 @@ class ProgressLines:
         if not self._redraws and time.monotonic() - self._last_s < LOG_EVERY_S:
             return
         self._last_s = time.monotonic()
+        self._draw(queries)
+        self._drawn = len(queries) if self._redraws else 0
+
+    def finish(self, queries: Sequence[Running]) -> None:
+        """How it ended; these lines stay."""
+        if not self._quiet:
+            self._draw(queries)
+
+    def _draw(self, queries: Sequence[Running]) -> None:
         self._erase()
         for one in queries:
             print(line_of(one.job.sink.name, one.as_json()), file=self._output)
         self._output.flush()
-        self._drawn = len(queries) if self._redraws else 0
-
-    def close(self) -> None:
-        self._drawn = 0
 
     def _erase(self) -> None:
         if self._drawn:

@@ -13,7 +13,7 @@ from moldau.cli.connection import add_connection_options, client_config, cluster
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.sql_output import OUTPUTS, print_result
 from moldau.spark.pipelines.plan import PipelineError
-from moldau.spark.pipelines.sessions import NoSpark, open_session
+from moldau.spark.pipelines.sessions import NO_SPARK, NoSpark, open_session
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession
 from moldau.spark.sql.staying import StayingStreams, StreamFailed, home
@@ -37,6 +37,13 @@ there are _key, _topic, _partition, _offset and _timestamp. A name with other ch
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    try:
+        return converse_or_ask(options)
+    except ModuleNotFoundError as wrong:
+        raise CommandFailed(f"{NO_SPARK} ({wrong.name} is missing)") from None
+
+
+def converse_or_ask(options: Namespace) -> int:
     client = client_config(options)
     admin = open_client(AdminClient, client)
 

@@ -31,6 +31,20 @@ An error occurred while calling o33.start.
 : java.lang.IllegalArgumentException: requirement failed: moldau_sql does not support Update mode.
 \tat scala.Predef$.require(Predef.scala:337)
 """
+TASK = """\
+Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in stage 3.0 \
+(TID 3) (host executor driver): org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.divideByZeroError(QueryExecutionErrors.scala:190)
+"""
+AWAITED = """\
+An error occurred while calling o7134.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:\x20
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+Caused by: org.apache.spark.SparkException: Exception thrown in awaitResult:\x20
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)
+Caused by: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012
+== SQL (line 1, position 1) ==
+"""
 PLAIN_PYTHON = """\
 Traceback (most recent call last):
   File "/x/pipeline.py", line 3, in view
@@ -45,6 +59,8 @@ KeyError: 'name'
         (ANALYSIS, "[TABLE_OR_VIEW_NOT_FOUND] The table or view `none` cannot be found. Verify the spelling."),
         (RAISED, "n is broken"),
         (BRIDGE, "requirement failed: moldau_sql does not support Update mode."),
+        (AWAITED, "[DIVIDE_BY_ZERO] Division by zero."),
+        (TASK, "[DIVIDE_BY_ZERO] Division by zero."),
         (PLAIN_PYTHON, "KeyError: 'name'"),
         ("", "ValueError"),
     ],

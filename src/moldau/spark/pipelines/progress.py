@@ -32,10 +32,16 @@ def progress_of(report: Mapping[str, Any]) -> Progress:
         rows=int(report.get("numInputRows") or 0),
         rows_a_second=float(report.get("processedRowsPerSecond") or 0.0),
         lag=sum(lags) if lags else None,
-        watermark=(report.get("eventTime") or {}).get("watermark"),
+        watermark=_watermark(report),
         batch_ms=int((report.get("durationMs") or {}).get("triggerExecution") or report.get("batchDuration") or 0),
         broken={name: count for name, count in _broken(observed) if count},
     )
+
+
+def _watermark(report: Mapping[str, Any]) -> str | None:
+    """Before the first record that has a time, Spark's watermark is the beginning of time."""
+    told = (report.get("eventTime") or {}).get("watermark")
+    return None if told is None or told.startswith("1970-01-01T00:00:00") else str(told)
 
 
 def _broken(observed: Mapping[str, Any]) -> list[tuple[str, int]]:

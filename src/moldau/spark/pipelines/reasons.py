@@ -11,6 +11,8 @@ _PYTHON_FAILURE = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:: (.*))?$")
 _JAVA_CLASS = re.compile(r"^:?\s*(?:[a-z]\w*\.)+[A-Z]\w*:\s*")
 _WRAPPING = re.compile(r"^\[(?:STREAM_FAILED|USER_RAISED_EXCEPTION|CONNECT_\w+)\]\s*")
 _STREAM = re.compile(r"^Query (?:\S+ )?\[id = [^\]]*\] terminated with exception: ")
+_TASK = re.compile(r"^Job aborted due to stage failure: .*?most recent failure: .*?\): (?:[a-z]\w*\.)*(?:[A-Z]\w*: )?")
+_SAYS_NOTHING = re.compile(r"^Exception thrown in awaitResult|^Job aborted|^Writing job aborted")
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*$")
 _HINT = re.compile(r"^=+ .* =+$|^\s*$")
 # Names of errors that say nothing to somebody who did not write Spark or this package.
@@ -29,6 +31,8 @@ def said_by(wrong: BaseException) -> str:
     """The reason, without the plan and the stacks."""
     text = str(wrong).strip()
     found = _said_in_python(text) or _said_in_java(text)
+    if found and _SAYS_NOTHING.match(found) and "\nCaused by: " in text:
+        found = _clean(text.rpartition("\nCaused by: ")[2].splitlines()[0])
     return found or type(wrong).__name__
 
 
@@ -60,6 +64,6 @@ def _said_in_java(text: str) -> str | None:
 
 
 def _clean(line: str) -> str:
-    for prefix in (_JAVA_CLASS, _WRAPPING, _STREAM, _WRAPPING):
+    for prefix in (_JAVA_CLASS, _WRAPPING, _STREAM, _WRAPPING, _TASK, _JAVA_CLASS, _WRAPPING):
         line = prefix.sub("", line)
     return _STATE.sub("", line).rstrip(";").strip()

@@ -117,7 +117,6 @@ class Runner:
         finally:
             self._stop_queries()
             self._publish(over=True)
-            on_progress(self.queries)
         return all(one.state is not State.FAILED for one in self.queries)
 
     def _fail_all(self) -> None:
@@ -187,6 +186,7 @@ class Runner:
                 with suppress(*spark_failures()):
                     if one.query is not None:
                         one.query.stop()
+                        self._look(one)
 
     def _publish(self, *, over: bool = False) -> None:
         self._folder.write_status(

@@ -35,8 +35,8 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
     """`master` is Spark's own, or a Connect URL (sc://…); `log` takes what Spark has to say. Raises NoSpark."""
     try:
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise NoSpark(NO_SPARK) from None
+    except ImportError as wrong:
+        raise NoSpark(f"{NO_SPARK} ({wrong.name or 'pyspark'} is missing)") from None
     master = master or settings.get("spark.master", LOCAL)
     said = {key: value for key, value in settings.items() if key.startswith("spark.")}
     if master.startswith("sc://"):

@@ -1,0 +1,163 @@
+"""`moldau pipeline` as a user runs it. What needs no Spark is quick; one run has it all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tool, command, environment
+
+WAIT_S_MAX = 240.0
+PIPELINE = """\
+create stream numbers from topic '{topic}' watermark _timestamp delay '1 minute'
+    with (valueFormat = json, valueSchema = 'n bigint');
+expect positive on numbers check (n > 0) otherwise drop;
+create sink copies into topic '{topic}-copies' every '200 milliseconds' as select n from numbers;
+"""
+
+
+@pytest.fixture
+def file(topic: str, tmp_path: Path) -> Path:
+    path = tmp_path / "numbers.sql"
+    path.write_text(PIPELINE.format(topic=topic))
+    return path
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + WAIT_S_MAX
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+
+
+@contextmanager
+def running(bootstrap: str, *arguments: str, error: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with error.open("wb") as said:
+        process = subprocess.Popen(
+            command("pipeline", *arguments),
+            env=environment(bootstrap),
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_life_of_a_pipeline(
+    bootstrap: str, tool: Tool, done: Callable[..., str], file: Path, topic: str, tmp_path: Path
+) -> None:
+    done("produce", topic, stdin='{"n": 1}\n{"n": -1}\n{"n": 2}\n')
+    error = tmp_path / "run.err"
+    with running(bootstrap, "run", str(file), "--master", "local[2]", error=error) as process:
+
+        def row() -> dict[str, object]:
+            told = tool("pipeline", "status", str(file), "-o", "json")
+            return dict(json.loads(told.stdout)[0]) if told.returncode == 0 else {}
+
+        wait_for(lambda: row().get("rows") == 3, "three rows")
+        told = row()
+        assert (told["state"], told["lag"], told["restarts"]) == ("running", 0, 0)
+        assert told["broken"] == {"numbers.positive": 1}
+        second = tool("pipeline", "run", str(file))
+        assert second.returncode == 1
+        assert second.stderr == (
+            f"moldau pipeline: process {process.pid} runs this pipeline already; "
+            f"stop it with: moldau pipeline stop {file}\n"
+        )
+        assert done("pipeline", "stop", str(file)) == "pipeline numbers stopped\n"
+        assert process.wait(60) == 0
+    said = error.read_text()
+    assert "Traceback" not in said
+    assert "\tat " not in said
+    assert "numbers.copies: 1 rows of batch 0 break numbers.positive" in said
+    assert "copies: stopped  3 rows" in said
+    assert sorted(done("consume", f"{topic}-copies", "-b", "-e").splitlines()) == ['{"n":1}', '{"n":2}']
+    assert "stopped" in done("pipeline", "status", str(file))
+    assert done("pipeline", "reset", str(file)) == "would forget the progress of copies; add --yes to do it\n"
+    assert done("pipeline", "reset", str(file), "--yes") == "forgot the progress of copies\n"
+
+
+@pytest.mark.xdist_group("spark")
+def test_ctrl_c_ends_a_replay(bootstrap: str, done: Callable[..., str], file: Path, topic: str, tmp_path: Path) -> None:
+    old = json.dumps({"value": '{"n": 1}', "timestamp": 1_700_000_000_000})
+    new = json.dumps({"value": '{"n": 2}', "timestamp": int(time.time() * 1000) - 3_600_000})
+    done("produce", topic, "-i", "json", stdin=f"{old}\n{new}\n")
+    error = tmp_path / "run.err"
+    with running(bootstrap, "replay", str(file), "--from", "-2h", "--master", "local[2]", error=error) as process:
+        copies = f"{topic}-copies"
+        wait_for(lambda: copies in done("topics", "list") and bool(done("consume", copies, "-b", "-e")), "a copy")
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
+        assert process.wait(60) == 0
+    assert "Traceback" not in error.read_text()
+    assert "copies: stopped" in error.read_text()
+    assert done("consume", f"{topic}-copies", "-b", "-e") == '{"n":2}\n'
+
+
+def test_what_is_wrong_is_said_with_its_line(tool: Tool, tmp_path: Path) -> None:
+    path = tmp_path / "bad.sql"
+    path.write_text("create stream a from topic 'a';\ncreate sink b into console as select * from c;\n")
+    found = tool("pipeline", "check", "--quick", str(path))
+    assert found.returncode == 2
+    assert "bad.sql:2: b reads c, which is no stream, table or view here" in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_a_sound_file_is_drawn_and_has_no_status_yet(tool: Tool, done: Callable[..., str], file: Path) -> None:
+    checked = done("pipeline", "check", "--quick", str(file))
+    assert checked == "pipeline numbers: 1 sources, 0 views, 1 sinks; nothing is wrong\n"
+    assert "stream numbers" in done("pipeline", "graph", str(file))
+    assert done("pipeline", "graph", "--as", "mermaid", str(file)).startswith("flowchart LR")
+    for action, reason in (
+        ("status", f"pipeline numbers has not run yet; start it with: moldau pipeline run {file}"),
+        ("stop", "pipeline numbers is not running here"),
+    ):
+        refused = tool("pipeline", action, str(file))
+        assert (refused.returncode, refused.stderr) == (1, f"moldau pipeline: {reason}\n")
+
+
+def test_times_that_are_none_are_refused(tool: Tool, file: Path) -> None:
+    refused = tool("pipeline", "replay", str(file), "--from", "yesterday")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "moldau pipeline: --from 'yesterday' is no time; allowed: "
+        "-2h, -30m, earliest, or a moment such as 2026-01-31T12:00:00\n"
+    )
+
+
+@pytest.mark.parametrize("tool_name", ["pipeline", "sql"])
+def test_without_java_or_spark_the_message_says_what_to_do(
+    bootstrap: str, file: Path, topic: str, tmp_path: Path, tool_name: str
+) -> None:
+    arguments = ["pipeline", "run", str(file)] if tool_name == "pipeline" else ["sql", f"select * from `{topic}`"]
+    (tmp_path / "none" / "pyspark").mkdir(parents=True)
+    (tmp_path / "none" / "pyspark" / "__init__.py").write_text("raise ModuleNotFoundError(name='pyspark')\n")
+    bare = {name: value for name, value in environment(bootstrap).items() if name != "JAVA_HOME"}
+    for more, reason in (
+        ({"PATH": str(tmp_path)}, "Spark needs Java 17 or newer, and none was found. Install one"),
+        ({"PYTHONPATH": str(tmp_path / "none")}, "Spark is not installed: run pip install 'moldau[spark]'"),
+    ):
+        ended = subprocess.run(
+            [sys.executable, "-m", "moldau", *arguments],
+            env={**bare, **more, "MOLDAU_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert f"moldau {tool_name}: {reason}" in ended.stderr
+        assert "Traceback" not in ended.stderr

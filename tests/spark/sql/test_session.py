@@ -1,0 +1,120 @@
+"""Topics asked in SQL."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.sql.refusals import Refused
+from moldau.spark.sql.session import SqlSession
+from moldau.spark.sql.staying import StayingStreams
+from tests.spark.topics import Topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Rows = list[tuple[Any, ...]]
+
+
+@pytest.fixture
+def session(spark: SparkSession, topics: Topics, tmp_path: Path) -> SqlSession:
+    return SqlSession(
+        lambda: spark,
+        client={"bootstrap.servers": topics.bootstrap, "error_cb": print, "log_level": 0},
+        topics=lambda: sorted(topics.admin.list_topics(timeout=30).topics),
+        streams=StayingStreams(tmp_path / "streams"),
+    )
+
+
+@pytest.fixture
+def orders(topics: Topics) -> str:
+    """A topic whose name is no SQL name."""
+    name = topics.create("web.orders", partitions=2)
+    topics.produce(
+        name, [json.dumps({"id": n, "customer": f"c{n % 2}", "amount": n * 1.5, "tags": ["a"]}) for n in range(4)]
+    )
+    return name
+
+
+def ask(session: SqlSession, text: str) -> list[tuple[tuple[str, ...], Rows]]:
+    return [(result.columns, list(result.rows)) for result in session.execute(text)]
+
+
+def test_a_topic_is_a_table_by_its_name(session: SqlSession, orders: str) -> None:
+    columns, rows = ask(session, f"select * from `{orders}` order by id")[0]
+    assert columns == ("amount", "customer", "id", "tags", "_key", "_topic", "_partition", "_offset", "_timestamp")
+    assert [row[:4] for row in rows] == [(n * 1.5, f"c{n % 2}", n, ["a"]) for n in range(4)]
+    grouped = ask(session, f"select customer, sum(amount) as s from `{orders}` group by customer order by 1;")
+    assert grouped == [(("customer", "s"), [("c0", 3.0), ("c1", 6.0)])]
+
+
+def test_each_question_sees_what_is_new(session: SqlSession, topics: Topics, orders: str) -> None:
+    assert ask(session, f"select count(*) from `{orders}`")[0][1] == [(4,)]
+    topics.produce(orders, [json.dumps({"id": 9, "colour": "red"})])
+    assert ask(session, f"select count(*), max(colour) from `{orders}`")[0][1] == [(5, "red")]
+
+
+def test_text_and_nothing_are_topics_too(session: SqlSession, topics: Topics) -> None:
+    texts, empty = topics.create("texts"), topics.create("empty")
+    topics.produce(texts, ["hello", "{not json"])
+    assert ask(session, f"select value from `{texts}` order by value") == [(("value",), [("hello",), ("{not json",)])]
+    columns, rows = ask(session, f"select * from `{empty}`")[0]
+    assert (columns[0], rows) == ("value", [])
+
+
+def test_definitions_last_for_the_session(session: SqlSession, orders: str) -> None:
+    answers = list(
+        session.execute(f"""
+            create view large as select id from `{orders}` where amount > 2;
+            create table newest from topic '{orders}' key (customer)
+                with (valueFormat = json, valueSchema = 'id bigint, customer string');
+            select count(*) from large;
+            select count(*) from newest;
+            describe large;
+        """)
+    )
+    assert [answer.message for answer in answers[:2]] == [
+        "large is there for this session",
+        "newest is there for this session",
+    ]
+    assert [list(answer.rows) for answer in answers[2:]] == [[(2,)], [(2,)], [("id", "bigint")]]
+
+
+def test_mistakes_are_told_in_one_line(session: SqlSession, orders: str) -> None:
+    with pytest.raises(Refused, match=f"^there is no topic, stream, table or view {orders}s; is {orders} meant\\?$"):
+        ask(session, f"select * from `{orders}s`")
+    with pytest.raises(Refused, match="there is no topic, stream, table or view qqq; see: show topics"):
+        ask(session, "select * from qqq")
+    with pytest.raises(Refused, match=r"UNRESOLVED_COLUMN.* `prize` cannot be resolved") as unknown:
+        ask(session, f"select prize from `{orders}`")
+    assert "\n" not in str(unknown.value)
+    with pytest.raises(Refused, match=r"^\[DIVIDE_BY_ZERO\] Division by zero"):
+        ask(session, f"select id / 0 from `{orders}`")
+    with pytest.raises(PipelineError, match="sql:1: "):
+        ask(session, "selct 1")
+    with pytest.raises(PipelineError, match="a query was expected here, found INSERT"):
+        ask(session, f"insert into `{orders}` values (1)")
+
+
+def test_following_goes_on_with_what_arrives(session: SqlSession, topics: Topics, orders: str) -> None:
+    result = next(session.execute(f"select id from `{orders}` where id > 1", follow=True))
+    rows = iter(result.rows)
+    assert sorted([next(rows), next(rows)]) == [(2,), (3,)]
+    topics.produce(orders, [json.dumps({"id": 7})])
+    assert next(rows) == (7,)
+    rows.close()  # type: ignore[attr-defined]
+    # The name is a table again.
+    assert ask(session, f"select count(*) from `{orders}`")[0][1] == [(5,)]
+
+
+def test_counts_are_followed_as_they_change(session: SqlSession, topics: Topics, orders: str) -> None:
+    asked = f"select count(*) as n from `{orders}` group by window(_timestamp, '1 day')"
+    rows = iter(next(session.execute(asked, follow=True)).rows)
+    assert next(rows) == (4,)
+    topics.produce(orders, [json.dumps({"id": 7})])
+    assert next(rows) == (5,)
+    rows.close()  # type: ignore[attr-defined]
