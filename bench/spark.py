@@ -55,18 +55,20 @@ class Topics:
 
     def create(self) -> str:
         name = f"bench-{uuid.uuid4().hex[:8]}"
-        AdminClient({"bootstrap.servers": self.bootstrap}).create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
         return name
 
     def delete(self, name: str) -> None:
-        AdminClient({"bootstrap.servers": self.bootstrap}).delete_topics([name])[name].result()
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        admin.delete_topics([name])[name].result()
 
     def fill(self, records: int, size: int) -> str:
         name = self.create()
         words = ["--topic", name, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"]
         words += ["--producer-props", f"bootstrap.servers={self.bootstrap}", "linger.ms=20", "batch.size=200000"]
         tool = java("org.apache.kafka.tools.ProducerPerformance", *words, jvm=["-Xmx512M"])
-        subprocess.run(tool, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(tool, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return name
 
     def source(self, topic: str, **options: str) -> dict[str, str]:

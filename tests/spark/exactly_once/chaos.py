@@ -17,7 +17,7 @@ from tests.spark.exactly_once.processes import Driver, task_workers
 
 LOOK_S = 0.02
 JITTER_S_MAX = 0.4
-BATCH_S_MAX = 300.0
+FAILURES_MAX = 12  # of drivers that nobody killed: what a kill of a worker or of the broker may bring with it
 
 
 class RestartingBroker:
@@ -76,6 +76,7 @@ class Chaos:
                 assert not waiting, f"the queries ended before {waiting}"
                 return
             self.told.failures += driver.exit_code() != -signal.SIGKILL
+            assert self.told.failures <= FAILURES_MAX, f"it fails again and again: {self.tail()}"
 
     def job(self) -> dict[str, Any]:
         return {

@@ -107,7 +107,7 @@ def queries(
     """One for each kind of sink, all of them over the same topic."""
     made = []
     for kind in kinds:
-        name = f"{kind}_{delivery.replace('-', '_')}"
+        name = f"{delivery.replace('-', '_')}_{kind}"
         sink: Sink | TopicSink = (
             TopicSink(topics, topics.create("copies", partitions=2))
             if kind == "topic"

@@ -17,7 +17,7 @@ from tests.spark.tables.postgresql import running_postgresql
 from tests.spark.topics import Topics
 
 RECORDS = 20_000
-BATCHES = 4
+BATCHES = 3
 
 
 @pytest.fixture
@@ -33,7 +33,9 @@ def test_each_record_arrives_once_whatever_is_killed(broker: RestartingBroker, t
     topics = Topics(broker.bootstrap)
     source = fill(topics, records=RECORDS, partitions=2)
     with running_postgresql() as url:
-        made = queries(topics, source, tmp_path, url=url, batch_records=RECORDS // BATCHES, pause_s=0.2, straggle_s=0.2)
+        made = queries(
+            topics, source, tmp_path, url=url, batch_records=RECORDS // BATCHES + 1, pause_s=0.2, straggle_s=0.2
+        )
         chaos = Chaos(made, broker, random.Random(5), tmp_path / "output.txt", "local[2,8]", runs_s_max=800)
         chaos.run(["worker", "broker", "driver"], batches=BATCHES * len(made))
         assert [kill.split()[0] for kill in chaos.told.kills] == ["worker", "broker", "driver"]
