@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.cli.failures import OK, CommandFailed
@@ -12,7 +11,7 @@ from moldau.cli.sql_output import print_result
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession
-from moldau.spark.sql.staying import StreamFailed
+from moldau.spark.sql.staying import StreamFailed, home
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -96,7 +95,9 @@ def prompt_session(topics: Callable[[], list[str]]) -> PromptSession[str]:
         from prompt_toolkit.history import FileHistory
     except ImportError:
         raise CommandFailed("the shell needs prompt_toolkit: run pip install 'moldau[spark]'") from None
-    history = Path.home() / ".moldau" / "sql_history"
+    history = home() / "sql_history"
     history.parent.mkdir(parents=True, exist_ok=True)
-    words = WordCompleter([*WORDS, *topics()], ignore_case=True)
+    named = [form for name in topics() for form in (name, f"`{name}`")]
+    # Words end at spaces: topics have dots and hyphens in their names.
+    words = WordCompleter([*WORDS, *named], ignore_case=True, WORD=True)
     return PromptSession(history=FileHistory(str(history)), completer=words)

@@ -29,13 +29,18 @@ def progress_of(report: Mapping[str, Any]) -> Progress:
     observed = report.get("observedMetrics") or {}
     return Progress(
         batch=int(report.get("batchId", -1)),
-        rows=int(report.get("numInputRows") or 0),
-        rows_a_second=float(report.get("processedRowsPerSecond") or 0.0),
+        rows=int(_total(report, sources, "numInputRows")),
+        rows_a_second=_total(report, sources, "processedRowsPerSecond"),
         lag=sum(lags) if lags else None,
         watermark=_watermark(report),
         batch_ms=int((report.get("durationMs") or {}).get("triggerExecution") or report.get("batchDuration") or 0),
         broken={name: count for name, count in _broken(observed) if count},
     )
+
+
+def _total(report: Mapping[str, Any], sources: list[Mapping[str, Any]], name: str) -> float:
+    """Over all sources; reports that come over Connect leave it to the reader to add them up."""
+    return float(report.get(name) or sum(source.get(name) or 0 for source in sources))
 
 
 def _watermark(report: Mapping[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ _ENDS = ("\n=== Streaming Query ===", "\nJVM stacktrace", "\nDriver stacktrace",
 # The last line of a Python stack trace: a class with its modules before it, and the message.
 _PYTHON_FAILURE = re.compile(r"^(?:[A-Za-z_]\w*\.)*([A-Z]\w*)(?:: (.*))?$")
 _JAVA_CLASS = re.compile(r"^:?\s*(?:[a-z]\w*\.)+[A-Z]\w*:\s*")
-_WRAPPING = re.compile(r"^\[(?:STREAM_FAILED|USER_RAISED_EXCEPTION|CONNECT_\w+)\]\s*")
+_WRAPPING = re.compile(r"^[\[(](?:STREAM_FAILED|USER_RAISED_EXCEPTION|CONNECT_\w+)[\])]\s*")
 _STREAM = re.compile(r"^Query (?:\S+ )?\[id = [^\]]*\] terminated with exception: ")
 _TASK = re.compile(r"^Job aborted due to stage failure: .*?most recent failure: .*?\): (?:[a-z]\w*\.)*(?:[A-Z]\w*: )?")
 _SAYS_NOTHING = re.compile(r"^Exception thrown in awaitResult|^Job aborted|^Writing job aborted")

@@ -1,0 +1,132 @@
+"""`moldau sql` as a user runs it: a shell on a terminal, statements from a pipe, queries that stay."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tool, command, environment
+
+ANSWER_S_MAX = 60.0
+WAIT_S_MAX = 240.0
+
+
+class Shell:
+    """`moldau sql` on a terminal of its own."""
+
+    def __init__(self, bootstrap: str, home: Path) -> None:
+        self._terminal, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            command("sql"),
+            env={**environment(bootstrap), "MOLDAU_HOME": str(home), "TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self._shown = ""
+
+    def types(self, keys: str) -> None:
+        os.write(self._terminal, keys.encode())
+
+    def shows(self, pattern: str) -> str:
+        """Wait until it is on the screen; what was shown before counts only once."""
+        deadline = time.monotonic() + ANSWER_S_MAX
+        while not (found := re.search(pattern, self._shown)):
+            assert time.monotonic() < deadline, self._shown
+            if select.select([self._terminal], [], [], 0.5)[0]:
+                shown = os.read(self._terminal, 65536).decode(errors="replace")
+                self._shown += re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
+        self._shown = self._shown[found.end() :]
+        return found[0]
+
+    def ended(self) -> int:
+        return self.process.wait(ANSWER_S_MAX)
+
+    def __enter__(self) -> Shell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
+
+
+def test_the_shell_completes_names_and_remembers(bootstrap: str, topic: str, tmp_path: Path) -> None:
+    with Shell(bootstrap, tmp_path) as shell:
+        shell.shows("Statements end with ';'")
+        shell.types("show topics;\r")
+        shell.shows(re.escape(topic))
+        shell.types(f"drop stream {topic[:-4]}")
+        shell.shows(re.escape(topic))  # in the menu that comes by itself
+        shell.types("\t;\r")
+        shell.shows(f"there is no stream {re.escape(topic)}")
+        shell.types("\\h\r")
+        shell.shows("ends, .* helps")
+        shell.types("\\q\r")
+        assert shell.ended() == 0
+    with Shell(bootstrap, tmp_path) as again:
+        again.shows("Statements end with ';'")
+        again.shows("moldau>")
+        again.types("\x1b[A" * 3 + "\r")
+        again.shows(f"there is no stream {re.escape(topic)}")
+        again.types("\x04")
+        assert again.ended() == 0
+
+
+def test_a_pipe_is_answered_statement_by_statement(tool: Tool, topic: str) -> None:
+    said = tool("sql", "-o", "csv", stdin="show streams\n;\nselct 1;\ndrop stream none;\nshow topics;")
+    assert said.returncode == 0
+    assert said.stdout.splitlines()[:2] == ["stream,state,rows,query", "topic"]
+    assert topic in said.stdout
+    assert [line.partition(":")[0] for line in said.stderr.splitlines()] == ["sql", "there is no stream none"]
+
+
+def test_mistakes_that_need_no_spark(tool: Tool, topic: str) -> None:
+    for statement, exit_code, reason in (
+        ("selct 1", 2, "sql:1: "),
+        (f"insert into `{topic}` values (1)", 2, "sql:1: a query was expected here, found INSERT"),
+        ("select 'a", 2, "sql:1: this quote is not closed"),
+        (
+            "create stream s as select * from nowhere_at_all",
+            1,
+            "there is no topic, stream, table or view nowhere_at_all",
+        ),
+        ("drop stream none", 1, "there is no stream none"),
+    ):
+        ended = tool("sql", statement)
+        assert (ended.returncode, ended.stdout) == (exit_code, "")
+        assert ended.stderr.startswith(f"moldau sql: {reason}")
+        assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_stream_stays_until_it_is_dropped(
+    tool: Tool, done: Callable[..., str], topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOLDAU_HOME", str(tmp_path))
+    done("produce", topic, stdin='{"n": 1}\n{"n": 5}\n')
+    stream = f"{topic}-large"
+    statement = f"create stream `{stream}` as\n select n from `{topic}`\n where n > 3"
+    made = tool("sql", "--master", "local[2]", statement)
+    assert made.stdout == f"stream {stream} runs and stays; see it with: show streams\n", made.stderr
+    deadline = time.monotonic() + WAIT_S_MAX
+    while done("consume", stream, "-b", "-e") != '{"n":5}\n':
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    twice = tool("sql", statement)
+    assert "there is a stream" in twice.stderr
+    listed = done("sql", "-o", "csv", "show streams").splitlines()[1].split(",")
+    assert (listed[0], listed[1]) == (stream, "running")
+    assert listed[3] == f"create stream `{stream}` as select n from `{topic}` where n > 3"
+    assert done("sql", f"drop stream `{stream}`") == f"dropped {stream}; its topic stays\n"
+    assert done("sql", "-o", "csv", "show streams").splitlines() == ["stream,state,rows,query"]
