@@ -53,6 +53,12 @@ def start(session: SparkSession, query: Fields) -> Any:
     return writing.option("checkpointLocation", query["checkpoint"]).trigger(availableNow=True).start()
 
 
+def wait_for_sources(query: Any) -> None:
+    """One after the other: Spark gives up on a Python process that needs ten seconds to start, as one of many may."""
+    while query.isActive and query.status["message"].startswith("Initializing"):
+        time.sleep(0.1)
+
+
 def main(job: Fields) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(job["master"]).appName("exactly-once")
@@ -62,14 +68,15 @@ def main(job: Fields) -> None:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ARROW_ROWS),
-        # A machine that does ten other things takes its time to start a Python worker.
-        "spark.python.authenticate.socketTimeout": "120s",
         **job["config"],
     }.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    started = [start(session, query) for query in job["queries"]]
+    started = []
+    for query in job["queries"]:
+        started.append(start(session, query))
+        wait_for_sources(started[-1])
     for query in started:
         query.awaitTermination()
     session.stop()
