@@ -19,10 +19,22 @@ if TYPE_CHECKING:
 MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with separate executors
 
 
+# Killed drivers, separate executors, servers of their own: minutes each on two cores.
+LONG = (
+    "exactly_once/test_kills.py",
+    "tables/test_exactly_once.py",
+    "spark/test_apache_kafka.py",
+    "spark/test_cluster.py",
+    "spark/test_connect.py",
+)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All that needs the session runs in one process: a second session would cost more than it brings on two cores."""
     for item in items:
+        if any(item.path.match(name) for name in LONG):
+            item.add_marker(pytest.mark.long)
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
