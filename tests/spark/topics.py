@@ -40,7 +40,9 @@ class Topics:
         return self.create_named(self.name(prefix), partitions=partitions, config=config)
 
     def create_named(self, name: str, *, partitions: int = 1, config: dict[str, str] | None = None) -> str:
-        self.admin.create_topics([NewTopic(name, partitions, 1, config=config or {})])[name].result(ANSWER_S_MAX)
+        # Tests write records of years ago, which a broker with its defaults may delete while the test still runs.
+        kept = {"retention.ms": "-1", **(config or {})}
+        self.admin.create_topics([NewTopic(name, partitions, 1, config=kept)])[name].result(ANSWER_S_MAX)
         deadline = time.monotonic() + ANSWER_S_MAX
         while True:
             places = {TopicPartition(name, partition): OffsetSpec.latest() for partition in range(partitions)}
