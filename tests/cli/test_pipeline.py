@@ -57,6 +57,7 @@ def running(bootstrap: str, *arguments: str, error: Path) -> Iterator[subprocess
             process.wait()
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("spark")
 def test_the_life_of_a_pipeline(
     bootstrap: str, tool: Tool, done: Callable[..., str], file: Path, topic: str, tmp_path: Path
@@ -92,6 +93,7 @@ def test_the_life_of_a_pipeline(
     assert done("pipeline", "reset", str(file), "--yes") == "forgot the progress of copies\n"
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("spark")
 def test_ctrl_c_ends_a_replay(bootstrap: str, done: Callable[..., str], file: Path, topic: str, tmp_path: Path) -> None:
     old = json.dumps({"value": '{"n": 1}', "timestamp": 1_700_000_000_000})

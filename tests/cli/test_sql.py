@@ -61,6 +61,7 @@ class Shell:
         os.close(self._terminal)
 
 
+@pytest.mark.long
 def test_the_shell_completes_names_and_remembers(bootstrap: str, topic: str, tmp_path: Path) -> None:
     with Shell(bootstrap, tmp_path) as shell:
         shell.shows("Statements end with ';'")
@@ -83,6 +84,7 @@ def test_the_shell_completes_names_and_remembers(bootstrap: str, topic: str, tmp
         assert again.ended() == 0
 
 
+@pytest.mark.long
 def test_a_pipe_is_answered_statement_by_statement(tool: Tool, topic: str) -> None:
     said = tool("sql", "-o", "csv", stdin="show streams\n;\nselct 1;\ndrop stream none;\nshow topics;")
     assert said.returncode == 0
@@ -109,6 +111,7 @@ def test_mistakes_that_need_no_spark(tool: Tool, topic: str) -> None:
         assert len(ended.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("spark")
 def test_a_stream_stays_until_it_is_dropped(
     tool: Tool, done: Callable[..., str], topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with separate executors
 
 
-# Killed drivers, separate executors, servers of their own: minutes each on two cores.
+# Killed drivers, separate executors, whole pipelines: minutes on two cores. The usual run reads and writes topics.
 LONG = (
     "exactly_once/test_kills.py",
+    "pipelines/test_examples.py",
+    "pipelines/test_running.py",
+    "pipelines/test_terminal.py",
+    "sql/test_session.py",
+    "tables/test_batch_writes.py",
     "tables/test_exactly_once.py",
+    "tables/test_reading.py",
     "spark/test_apache_kafka.py",
     "spark/test_cluster.py",
     "spark/test_connect.py",
+    "spark/test_formats_in_spark.py",
+    "spark/test_from_zero.py",
 )
 
 
