@@ -48,6 +48,7 @@ def watched(root: int) -> Iterator[Peak]:
     peak, over = Peak(), threading.Event()
 
     def watch() -> None:
+        peak.look(root)
         while not over.wait(LOOK_S):
             peak.look(root)
 
