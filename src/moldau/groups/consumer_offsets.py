@@ -20,7 +20,6 @@ from moldau.groups.consumer_group import ConsumerGroup
 from moldau.groups.consumer_members import ConsumerMember
 from moldau.groups.limits import GroupLimits
 from moldau.groups.offsets import (
-    DEFAULT_RETENTION,
     CommittedPartition,
     Committing,
     GroupOffsets,
@@ -39,10 +38,7 @@ def decide_commit(
     error = _check_commit(group, committing)
     if error is not ErrorCode.NONE:
         return Decision.reply_only([error] * len(committing.partitions))
-    expire_ms = NO_EXPIRY
-    if committing.retention_ms != DEFAULT_RETENTION:
-        expire_ms = now_ms + committing.retention_ms
-    kept, replies = keep(committing, limits=limits, now_ms=now_ms, expire_ms=expire_ms)
+    kept, replies = keep(committing, limits=limits, now_ms=now_ms, expire_ms=committing.expire_ms(now_ms))
     return Decision([OffsetCommitted(committing.group_id, *each) for each in kept], replies)
 
 

@@ -55,6 +55,10 @@ class Committing(msgspec.Struct, frozen=True, kw_only=True):
     knows_epochs: bool = True
     """The request is of a version that members of consumer groups may use."""
 
+    def expire_ms(self, now_ms: int) -> int:
+        """Only the oldest versions say how long an offset is kept."""
+        return NO_EXPIRY if self.retention_ms == DEFAULT_RETENTION else now_ms + self.retention_ms
+
 
 def decide_commit(
     group: Group | None, committing: Committing, *, limits: GroupLimits, now_ms: int
@@ -63,10 +67,7 @@ def decide_commit(
     error = _check_commit(group, committing)
     if error is not ErrorCode.NONE:
         return Decision.reply_only([error] * len(committing.partitions))
-    expire_ms = NO_EXPIRY
-    if committing.retention_ms != DEFAULT_RETENTION:
-        expire_ms = now_ms + committing.retention_ms
-    kept, replies = keep(committing, limits=limits, now_ms=now_ms, expire_ms=expire_ms)
+    kept, replies = keep(committing, limits=limits, now_ms=now_ms, expire_ms=committing.expire_ms(now_ms))
     facts = [OffsetCommitted(committing.group_id, *each) for each in kept]
     return Decision(facts, replies, _sign_of_life(group, committing.member_id, now_ms))
 
