@@ -24,6 +24,11 @@ def test_a_small_partition_is_not_starved() -> None:
     assert share({A: 0, B: 0}, {A: 1_000_000, B: 1}, records_max=10)[B] == 1
 
 
+def test_what_rounding_leaves_over_is_given_out() -> None:
+    assert share({A: 0, B: 0}, {A: 1_001, B: 999}, records_max=1_000) == {A: 501, B: 499}
+    assert share({A: 0, B: 0, C: 0}, {A: 100, B: 100, C: 100}, records_max=200) == {A: 67, B: 67, C: 66}
+
+
 def test_a_batch_waits_for_its_minimum_until_the_delay_is_over() -> None:
     admission = Admission(records_min=10, delay_ms_max=1000)
     assert admission.end_of_batch({A: 0}, {A: 9}, waited_ms=999) == {A: 0}

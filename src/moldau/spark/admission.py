@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -36,18 +35,18 @@ def share(start: Mapping[Place, int], latest: Mapping[Place, int], *, records_ma
     """Each partition gets its part of the limit in proportion to its lag, and none is starved.
 
     A part of less than one record is rounded up, so a batch may exceed the limit by one record for each partition.
+    What rounding down leaves over is given out too: else a run over n times the limit would take n + 1 batches.
     """
     lags = {place: latest[place] - start[place] for place in latest}
     total = sum(lag for lag in lags.values() if lag > 0)
-    ends: Offsets = {}
-    for place, lag in lags.items():
-        if lag <= 0:
-            # Offsets went back, which the report of lost data is about; the batch follows the broker.
-            ends[place] = latest[place]
-            continue
-        part = records_max * lag / total
-        ends[place] = min(latest[place], start[place] + (math.ceil(part) if part < 1 else math.floor(part)))
-    return ends
+    if not total:
+        return dict(latest)
+    # Offsets that went back are what the report of lost data is about; the batch follows the broker.
+    parts = {place: min(lag, max(1, records_max * lag // total)) if lag > 0 else lag for place, lag in lags.items()}
+    left = records_max - sum(part for part in parts.values() if part > 0)
+    for place in sorted(parts, key=lambda place: records_max * lags[place] % total, reverse=True)[: max(0, left)]:
+        parts[place] += parts[place] < lags[place]
+    return {place: start[place] + part for place, part in parts.items()}
 
 
 def cap(latest: Mapping[Place, int], target: Mapping[Place, int], *, start: Mapping[Place, int]) -> Offsets:

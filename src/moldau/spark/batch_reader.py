@@ -20,6 +20,7 @@ from moldau.spark.positions import end_offsets, start_offsets
 from moldau.spark.splitting import ranges_between, split
 from moldau.spark.task_ranges import TaskReading, task_ranges
 from moldau.spark.typed_columns import check_schema
+from moldau.spark.workers import ArrivesInWorkers
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class LateRange(InputPartition):
     step: int
 
 
-class MoldauReader(DataSourceReader):
+class MoldauReader(ArrivesInWorkers, DataSourceReader):
     """Reads what lies between the starting and the ending offsets."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:

@@ -58,6 +58,7 @@ def client_config(settings: ClientSettings, **own: str | bool) -> dict[str, Any]
     return {"client.id": CLIENT_ID, "log_level": 0, "error_cb": ignore_error, **own, **dict(settings)}
 
 
+@lru_cache(maxsize=CONSUMERS_MAX)
 def check_settings(settings: ClientSettings, *, side: str) -> None:
     """Let librdkafka judge the settings, on the driver and before anything runs."""
     make: Any = Consumer if side == "consumer" else Producer

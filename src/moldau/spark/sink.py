@@ -15,7 +15,9 @@ from moldau.spark.delivery import Ticket, write_at_least_once, write_exactly_onc
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
 from moldau.spark.outgoing import check_columns
+from moldau.spark.producing import Written
 from moldau.spark.running_batch import running_batch
+from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class TaskWritten(WriterCommitMessage):
     progress_group: str | None
 
 
-class MoldauWriter(DataSourceArrowWriter):
+class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
     """A batch write. Exactly once means here: however often a task is tried, its rows are there once.
 
     Inside of foreachBatch, with queryId and batchId, it means all that it means in a streaming write.
@@ -38,12 +40,12 @@ class MoldauWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self.options.delivery != EXACTLY_ONCE:
-            return TaskWritten(write_at_least_once(iterator, self.options).records, None)
+            return _written(write_at_least_once(iterator, self.options), None)
         if self.options.query_id and self.options.batch is not None:
             ticket = Ticket(self.options.query_id, self.options.batch, task_number())
-            return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, None)
+            return _written(write_exactly_once(iterator, self.options, ticket), None)
         ticket = Ticket(self.job, batch=0, task=task_number())
-        return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, ticket.name)
+        return _written(write_exactly_once(iterator, self.options, ticket), ticket.name)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """The job's notes have done their service."""
@@ -55,7 +57,7 @@ class MoldauWriter(DataSourceArrowWriter):
                 deletion.exception()
 
 
-class MoldauStreamWriter(DataSourceStreamArrowWriter):
+class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
     """A streaming write: Spark tells each task which batch of which query it is part of."""
 
     def __init__(self, options: SinkOptions) -> None:
@@ -63,11 +65,16 @@ class MoldauStreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self.options.delivery != EXACTLY_ONCE:
-            return TaskWritten(write_at_least_once(iterator, self.options).records, None)
+            return _written(write_at_least_once(iterator, self.options), None)
         running = running_batch()
         assert running is not None, "a streaming task knows its query and its batch"
         ticket = Ticket(running.query_id, running.batch, task_number())
-        return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, ticket.name)
+        return _written(write_exactly_once(iterator, self.options, ticket), ticket.name)
+
+
+def _written(written: Written, note: str | None) -> TaskWritten:
+    spare_what_is_loaded()
+    return TaskWritten(written.records, note)
 
 
 def task_number() -> int:
@@ -92,4 +99,5 @@ def _checked(options: Mapping[str, str], schema: StructType, *, streaming: bool)
     parsed = sink_options(options, streaming=streaming)
     check_columns(schema, parsed)
     check_settings(parsed.client, side="producer")
+    spare_what_is_loaded()
     return parsed

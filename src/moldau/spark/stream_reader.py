@@ -30,13 +30,14 @@ from moldau.spark.rejections import RejectionCounts, rejection_rules
 from moldau.spark.splitting import ranges_between, split
 from moldau.spark.task_ranges import TaskReading, task_ranges
 from moldau.spark.typed_columns import check_schema
+from moldau.spark.workers import ArrivesInWorkers
 
 # After a change of leaders a broker may for a moment know an earlier end than one that was told before.
 LOOKS_MAX = 3
 LOOK_PAUSE_S = 1.0
 
 
-class MoldauStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One instance lives beside the driver for the length of a query; copies of it read, on the workers."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:

@@ -16,6 +16,7 @@ from moldau.spark.range_reading import RangeReading
 from moldau.spark.reading import read_range
 from moldau.spark.record_formats import RecordFormats, record_formats
 from moldau.spark.rejections import OnError, Rejections, rejection_rules, typed_batches
+from moldau.spark.workers import spare_what_is_loaded
 
 
 class TaskRange(InputPartition):
@@ -66,6 +67,7 @@ class TaskReading:
             yield from self._typed(raw, formats, task)
         else:
             yield from raw
+        spare_what_is_loaded()
 
     def _typed(
         self, raw: Iterator[pa.RecordBatch], formats: RecordFormats, task: TaskRange

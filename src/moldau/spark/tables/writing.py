@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from moldau.spark.running_batch import running_batch
 from moldau.spark.tables.options import Delivery, WriteOptions
 from moldau.spark.tables.staging import Place, Staged, unnumbered_place
+from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Target(Protocol):
         ...
 
 
-class StreamWriter(DataSourceStreamArrowWriter):
+class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
     """A streaming query into a table."""
 
     def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
@@ -68,6 +69,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         place = staged[0].place
         assert place.batch in (None, batchId), "tasks and driver know the batch by the same number"
         self._target.apply(staged, Step(place, overwrite=self._overwrite))
+        spare_what_is_loaded()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         del batchId
@@ -76,7 +78,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             self._target.discard(staged, staged[0].place)
 
 
-class BatchWriter(DataSourceArrowWriter):
+class BatchWriter(ArrivesInWorkers, DataSourceArrowWriter):
     """A batch job into a table; inside foreachBatch, with queryId and batchId, it is as exact as a streaming query."""
 
     def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
