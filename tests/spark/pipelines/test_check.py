@@ -34,6 +34,10 @@ def test_a_sound_plan_has_no_problems() -> None:
         (SOUND.replace("topic 'out'", "console key a upsert"), "not into console"),
         (SOUND.replace("topic 'out'", "delta 'out' output update"), "updated rows need UPSERT"),
         (SOUND.replace("topic 'out'", "delta 'out' output complete"), "use UPSERT"),
+        (
+            SOUND.replace("topic 'out'", "database 'sqlite_x' with (url = 'sqlite:///x.db')"),
+            "doesn't begin with sqlite_",
+        ),
         (f"{SOUND}; expect e on s check (x) otherwise drop", "put it on what the sink reads"),
         (f"{SOUND}; expect e on a check () otherwise drop", "expectation e has no condition"),
         (f"{SOUND}; {'expect e on a check (x) otherwise drop;' * 2}", "more than one expectation e on a"),

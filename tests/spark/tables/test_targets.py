@@ -11,7 +11,9 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import NullKey
+from moldau.spark.tables.reading import Part
 from moldau.spark.tables.schemas import SchemaMismatch
+from moldau.spark.tables.sql import readable_database
 from moldau.spark.tables.staging import Place, Staged, unnumbered_place
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.sinks import Sink
@@ -168,6 +170,43 @@ def test_a_narrower_frame_is_taken(sink: Sink) -> None:
 def test_wrong_options_are_named(sink: Sink, options: dict[str, str], complaint: str) -> None:
     with pytest.raises(OptionError, match=complaint):
         sink.target(ORDERS, **options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "complaint"),
+    [
+        ("sqlite", "SQLITE_orders", "allowed is a name that doesn't begin with sqlite_"),
+        ("sqlite", "shop.orders", "allowed in SQLite is TABLE or main.TABLE"),
+        ("sqlite", "temp.orders", "allowed in SQLite is TABLE or main.TABLE"),
+        ("sqlite", "orders\0", "allowed are characters of Unicode, NUL"),
+        ("sqlite", "moldau_staging_1", "allowed is any table but this sink's own: moldau_progress and"),
+        ("postgresql", "moldau_progress", "allowed is any table but this sink's own: moldau_progress and"),
+        ("postgresql", "orders.", "allowed is TABLE or SCHEMA.TABLE, neither of them empty"),
+        ("postgresql", " ", "allowed is TABLE or SCHEMA.TABLE, neither of them empty"),
+        ("postgresql", "o" * 64, "allowed in PostgreSQL are 63 bytes of UTF-8, this has 64"),
+        ("postgresql", "é" * 32, "allowed in PostgreSQL are 63 bytes of UTF-8, this has 64"),
+        ("postgresql", "nowhere.orders", 'a table that the database makes or has: schema "nowhere" does not exist'),
+    ],
+)
+def test_what_no_table_can_be_called(kind: str, name: str, complaint: str, make_sink: Callable[[str], Sink]) -> None:
+    with pytest.raises(OptionError) as refused:
+        make_sink(kind).target(ORDERS, dbtable=name)
+    assert str(refused.value).startswith(f"option dbtable = {name!r}: ")
+    assert complaint in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("sqlite", "o" * 64), ("sqlite", "main.orders"), ("postgresql", "é" * 31)])
+def test_unusual_names_are_taken(kind: str, name: str, make_sink: Callable[[str], Sink]) -> None:
+    sink = make_sink(kind)
+    write(sink.target(ORDERS, dbtable=name), 0, (1, "new"))
+    readable = readable_database({"url": sink.options["url"], "dbtable": name})
+    assert [row["id"] for one in readable.batches(Part(None)) for row in one.to_pylist()] == [1]
+
+
+def test_a_database_that_is_not_there_is_named(make_sink: Callable[[str], Sink]) -> None:
+    with pytest.raises(OptionError, match=r"^option url: the database can't be reached: .*Connection refused$"):
+        make_sink("sqlite").target(ORDERS, url="postgresql://moldau@127.0.0.1:1/shop")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import Connector, Kind, Output, Place, Plan, Sink, Source
+from moldau.spark.tables.table_names import writable_table
 
 SETTINGS = {
     "name": "the pipeline's name",
@@ -116,8 +118,18 @@ def _sink(sink: Sink) -> Iterator[Problem]:
         yield Problem(sink.place, f"sink {sink.name}: UPSERT goes into tables and topics, not into {connector.value}")
     if sink.output is Output.UPDATE and connector in tables and not sink.is_upsert:
         yield Problem(sink.place, f"sink {sink.name}: updated rows need UPSERT, or each update would be one more row")
+    if connector is Connector.DATABASE:
+        yield from _database(sink)
     if sink.output is Output.COMPLETE and connector in tables:
         yield Problem(sink.place, f"sink {sink.name}: OUTPUT COMPLETE would add all rows with every batch; use UPSERT")
+
+
+def _database(sink: Sink) -> Iterator[Problem]:
+    url = next((value for name, value in sink.endpoint.options.items() if name.lower() == "url"), "")
+    try:
+        writable_table(sink.endpoint.location, url)
+    except OptionError as wrong:
+        yield Problem(sink.place, f"sink {sink.name}: {wrong}")
 
 
 def _expectations(plan: Plan) -> Iterator[Problem]:

@@ -13,14 +13,14 @@ from pyarrow import fs, types
 
 from moldau.core.clock import SystemClock
 from moldau.spark.option_values import OptionError
-from moldau.spark.tables.sql_statements import ROW_COLUMN, TableName, quoted, text_literal
+from moldau.spark.tables.sql_statements import ROW_COLUMN, text_literal
 from moldau.spark.tables.staging import FileStage, Place, Staged, files_of
+from moldau.spark.tables.table_names import POSTGRESQL_SCHEMES, SQLITE_SCHEMES, STAGING_PREFIX, TableName, quoted
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor
 
 BUSY_TIMEOUT_MS = 60_000
-STAGING_PREFIX = "moldau_staging_"
 HOUR_MS = 3_600_000
 # No task stages rows for longer than this and is still waited for.
 GIVEN_UP_MS = 24 * HOUR_MS
@@ -257,9 +257,9 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 
 def database_of(url: str) -> Database:
-    if url.startswith(("postgresql://", "postgres://")):
+    if url.startswith(POSTGRESQL_SCHEMES):
         return Postgresql(url)
-    if url.startswith("sqlite:"):
+    if url.startswith(SQLITE_SCHEMES):
         path = url.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
         if not path or path == "/":
             raise OptionError(f"option url={url!r}: it names no file, as sqlite:///data/shop.db does")
@@ -268,6 +268,11 @@ def database_of(url: str) -> Database:
     raise OptionError(
         f"option url: {scheme!r} is not known; there are postgresql://USER@HOST/DATABASE and sqlite:///FILE"
     )
+
+
+def complaint_of(wrong: Exception) -> str:
+    """The database's own words in one line, without the statement that a driver repeats before them."""
+    return str(wrong).rpartition("ERROR:")[2].strip().partition("\n")[0]
 
 
 def numbered(batches: Iterable[pa.RecordBatch], first_number: int) -> Iterator[pa.RecordBatch]:

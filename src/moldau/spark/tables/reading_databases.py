@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from moldau.spark.option_values import OptionError
-from moldau.spark.tables.databases import Database, Sqlite
+from moldau.spark.tables.databases import Database, Sqlite, complaint_of
 from moldau.spark.tables.reading import Part
-from moldau.spark.tables.sql_statements import TableName, quoted, text_literal
+from moldau.spark.tables.sql_statements import text_literal
+from moldau.spark.tables.table_names import TableName, quoted
 
 ROWS_PER_BATCH = 10_000
 # SQLite keeps whatever it is given; a column's declared type says what is meant, by the words that it contains.
@@ -50,7 +51,7 @@ class ReadableDatabase:
                 cursor.execute(f"select * from {self.table} limit 0")
                 return cursor.fetch_arrow_table().schema
         except Error as wrong:
-            raise OptionError(f"option dbtable: {self.table} can't be read: {str(wrong).splitlines()[0]}") from None
+            raise OptionError(f"option dbtable: {self.table} can't be read: {complaint_of(wrong)}") from None
 
     def state(self) -> tuple[str, int]:
         return "", 1

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
-from moldau.spark.option_values import OptionError
+from moldau.spark.option_values import OptionError, wrong_option
 from moldau.spark.tables.changes import check_keys
-from moldau.spark.tables.databases import Database, database_of, numbered
+from moldau.spark.tables.databases import Database, complaint_of, database_of, numbered
 from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
 from moldau.spark.tables.reading import TableReader, spark_columns
 from moldau.spark.tables.reading_databases import ReadableDatabase
 from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
-from moldau.spark.tables.sql_statements import PROGRESS_TABLE, ROW_COLUMN, Statements, TableName, quoted
+from moldau.spark.tables.sql_statements import ROW_COLUMN, Statements
 from moldau.spark.tables.staging import Place, Staged
+from moldau.spark.tables.table_names import PROGRESS_TABLE, TableName, quoted, writable_table
 from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 OWN_OPTIONS = ("url", "dbtable")
+URL_EXAMPLE = "postgresql://user@host/shop or sqlite:///data/shop.db"
 # A task's rows are numbered from here times its partition: later partitions come later.
 PARTITION_ROWS_MAX = 1 << 40
 
@@ -105,8 +107,8 @@ def sql_target(options: dict[str, str], schema: StructType) -> SqlTarget:
     """The table, made if it is missing; what doesn't fit is refused here, before a task runs."""
     refuse_unknown(options, OWN_OPTIONS)
     writing = write_options(options)
-    database = database_of(required(options, "url", example="postgresql://user@host/shop or sqlite:///data/shop.db"))
-    table = TableName.parse(required(options, "dbtable", example="orders"))
+    url, named = required(options, "url", example=URL_EXAMPLE), required(options, "dbtable", example="orders")
+    database, table = database_of(url), writable_table(named, url)
     frame = arrow_schema(schema)
     check_columns(frame, writing)
     _check_types(frame, database)
@@ -123,10 +125,24 @@ def _check_types(frame: pa.Schema, database: Database) -> None:
 
 
 def _create_and_check(target: SqlTarget) -> None:
+    from adbc_driver_manager import Error
+
+    try:
+        connection = target.database.connect()
+    except Error as problem:
+        raise OptionError(f"option url: the database can't be reached: {complaint_of(problem)}") from None
+    try:
+        _create_what_is_missing(target, connection)
+    except Error as problem:
+        named, answer = ".".join(target.table.parts), complaint_of(problem)
+        raise wrong_option("dbtable", named, f"allowed is a table that the database makes or has: {answer}") from None
+
+
+def _create_what_is_missing(target: SqlTarget, connection: Connection) -> None:
     """Looks first and writes only what is missing: this runs for every batch."""
     stored = table_part(target.frame, target.options)
     statements = target.statements()
-    with target.database.connect() as connection:
+    with connection:
         # A cursor for each step: SQLite takes no commit while a statement of another is open.
         with connection.cursor() as cursor:
             columns = target.database.columns_of(cursor, target.table)
@@ -155,7 +171,7 @@ def _check_columns(target: SqlTarget, cursor: Cursor, columns: Collection[str]) 
     try:
         target.database.check(cursor, probe)
     except Error as problem:
-        raise SchemaMismatch(f"the frame doesn't fit table {target.table}: {problem}") from None
+        raise SchemaMismatch(f"the frame doesn't fit table {target.table}: {complaint_of(problem)}") from None
     if target.options.mode is not Mode.UPSERT:
         return
     try:
@@ -163,7 +179,7 @@ def _check_columns(target: SqlTarget, cursor: Cursor, columns: Collection[str]) 
     except Error as problem:
         raise OptionError(
             f"option keys={','.join(target.options.keys)}: an upsert into {target.table} needs a primary key or"
-            f" unique index over exactly these columns ({problem})"
+            f" unique index over exactly these columns ({complaint_of(problem)})"
         ) from None
 
 
@@ -176,8 +192,8 @@ def _create_table(target: SqlTarget, stored: pa.Schema) -> str:
 
 def readable_database(options: dict[str, str]) -> ReadableDatabase:
     refuse_unknown(options, OWN_OPTIONS)
-    database = database_of(required(options, "url", example="postgresql://user@host/shop or sqlite:///data/shop.db"))
-    return ReadableDatabase(database, TableName.parse(required(options, "dbtable", example="orders")))
+    url, named = required(options, "url", example=URL_EXAMPLE), required(options, "dbtable", example="orders")
+    return ReadableDatabase(database_of(url), TableName.parse(named, url))
 
 
 class SqlSource(DataSource):

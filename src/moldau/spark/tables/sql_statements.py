@@ -6,38 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from moldau.spark.tables.options import WriteOptions
+from moldau.spark.tables.table_names import PROGRESS_TABLE, TableName, quoted
 
-PROGRESS_TABLE = "moldau_progress"
 # Where a row stood in its batch: among rows of one key the later one counts.
 ROW_COLUMN = "__moldau_row"
 
 
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-@dataclass(frozen=True, slots=True)
-class TableName:
-    """A table as the user names it, with or without the schema that it is in."""
-
-    schema: str | None
-    name: str
-
-    @classmethod
-    def parse(cls, text: str) -> TableName:
-        schema, dot, name = text.rpartition(".")
-        return cls(schema if dot else None, name)
-
-    def beside(self, name: str) -> str:
-        """Another table in the same schema, as statements name it."""
-        return quoted(name) if self.schema is None else f"{quoted(self.schema)}.{quoted(name)}"
-
-    def __str__(self) -> str:
-        return self.beside(self.name)
 
 
 @dataclass(frozen=True, slots=True)
