@@ -19,9 +19,8 @@ from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, admin_client, group_consumer, reason
 from moldau.spark.data_loss import LOG
 from moldau.spark.offsets import Offsets, Place
+from moldau.spark.running_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property
 
-DESCRIPTION_PROPERTY = "spark.job.description"
-QUERY_PROPERTY = "sql.streaming.queryId"
 REFRESH_S = 3_600.0  # brokers forget the offsets of a group without members after days; an idle query must not fade
 
 
@@ -52,12 +51,7 @@ def group_of(prefix: str, label: str) -> str:
 
 def running_identity() -> QueryIdentity | None:
     """The streaming query that this task works for; None outside of one."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    if context is None:
-        return None
-    return identity_of(context.getLocalProperty(QUERY_PROPERTY), context.getLocalProperty(DESCRIPTION_PROPERTY))
+    return identity_of(job_property(QUERY_PROPERTY), job_property(DESCRIPTION_PROPERTY))
 
 
 def announce(client: ClientSettings, meeting_group: str, place: Place) -> None:

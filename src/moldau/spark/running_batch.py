@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 QUERY_PROPERTY = "sql.streaming.queryId"
 BATCH_PROPERTY = "streaming.sql.batchId"
+DESCRIPTION_PROPERTY = "spark.job.description"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +19,13 @@ class RunningBatch:
 
 def running_batch() -> RunningBatch | None:
     """The streaming batch of this task; None outside of one."""
+    query_id, batch = job_property(QUERY_PROPERTY), job_property(BATCH_PROPERTY)
+    return RunningBatch(query_id, int(batch)) if query_id and batch else None
+
+
+def job_property(name: str) -> str | None:
+    """What Spark says about the job that this task is part of; None outside of a task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    if context is None:
-        return None
-    query_id, batch = context.getLocalProperty(QUERY_PROPERTY), context.getLocalProperty(BATCH_PROPERTY)
-    return RunningBatch(query_id, int(batch)) if query_id and batch else None
+    return None if context is None else context.getLocalProperty(name)
