@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import fs
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
 from moldau.core.clock import SystemClock
 from moldau.spark.tables.changes import changes_of, check_keys
@@ -24,11 +23,11 @@ from moldau.spark.tables.options import (
     with_prefix,
     write_options,
 )
-from moldau.spark.tables.reading import TableReader, spark_columns
 from moldau.spark.tables.reading_lakes import ReadableDelta
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
+from moldau.spark.tables.sources import TableKind, TableSource
 from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of
-from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
+from moldau.spark.tables.writing import Step
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -225,23 +224,7 @@ def readable_delta(options: dict[str, str]) -> ReadableDelta:
     return ReadableDelta(uri, with_prefix(options, STORAGE_PREFIX))
 
 
-class DeltaSource(DataSource):
+class DeltaSource(TableSource):
     """What Spark finds by the name moldau_delta."""
 
-    @classmethod
-    def name(cls) -> str:
-        return "moldau_delta"
-
-    def schema(self) -> StructType:
-        return spark_columns(readable_delta(dict(self.options)).columns())
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return TableReader(readable_delta(dict(self.options)), schema, dict(self.options))
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        target = delta_target(dict(self.options), schema)
-        return BatchWriter(target, target.options, overwrite=overwrite)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        target = delta_target(dict(self.options), schema)
-        return StreamWriter(target, target.options, overwrite=overwrite)
+    KIND = TableKind("moldau_delta", readable_delta, delta_target)

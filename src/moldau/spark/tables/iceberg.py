@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import changes_of, check_keys
@@ -22,11 +21,11 @@ from moldau.spark.tables.options import (
     with_prefix,
     write_options,
 )
-from moldau.spark.tables.reading import TableReader, spark_columns
 from moldau.spark.tables.reading_lakes import ReadableIceberg
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
+from moldau.spark.tables.sources import TableKind, TableSource
 from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of
-from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
+from moldau.spark.tables.writing import Step
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -235,23 +234,7 @@ def readable_iceberg(options: dict[str, str]) -> ReadableIceberg:
     return ReadableIceberg(name, options.get("catalog", "moldau"), catalog_properties(options))
 
 
-class IcebergSource(DataSource):
+class IcebergSource(TableSource):
     """What Spark finds by the name moldau_iceberg."""
 
-    @classmethod
-    def name(cls) -> str:
-        return "moldau_iceberg"
-
-    def schema(self) -> StructType:
-        return spark_columns(readable_iceberg(dict(self.options)).columns())
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return TableReader(readable_iceberg(dict(self.options)), schema, dict(self.options))
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        target = iceberg_target(dict(self.options), schema)
-        return BatchWriter(target, target.options, overwrite=overwrite)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        target = iceberg_target(dict(self.options), schema)
-        return StreamWriter(target, target.options, overwrite=overwrite)
+    KIND = TableKind("moldau_iceberg", readable_iceberg, iceberg_target)

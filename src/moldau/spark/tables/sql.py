@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamWriter, DataSourceWriter
 
 from moldau.spark.option_values import OptionError, wrong_option
 from moldau.spark.tables.changes import check_keys
 from moldau.spark.tables.databases import Database, complaint_of, database_of, numbered
 from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
-from moldau.spark.tables.reading import TableReader, spark_columns
 from moldau.spark.tables.reading_databases import ReadableDatabase
 from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
+from moldau.spark.tables.sources import TableKind, TableSource
 from moldau.spark.tables.sql_statements import ROW_COLUMN, Statements
 from moldau.spark.tables.staging import Place, Staged
 from moldau.spark.tables.table_names import PROGRESS_TABLE, TableName, quoted, writable_table
-from moldau.spark.tables.writing import BatchWriter, Step, StreamWriter
+from moldau.spark.tables.writing import Step
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor
@@ -196,23 +195,7 @@ def readable_database(options: dict[str, str]) -> ReadableDatabase:
     return ReadableDatabase(database_of(url), TableName.parse(named, url))
 
 
-class SqlSource(DataSource):
+class SqlSource(TableSource):
     """What Spark finds by the name moldau_sql."""
 
-    @classmethod
-    def name(cls) -> str:
-        return "moldau_sql"
-
-    def schema(self) -> StructType:
-        return spark_columns(readable_database(dict(self.options)).columns())
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        return TableReader(readable_database(dict(self.options)), schema, dict(self.options))
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        target = sql_target(dict(self.options), schema)
-        return BatchWriter(target, target.options, overwrite=overwrite)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        target = sql_target(dict(self.options), schema)
-        return StreamWriter(target, target.options, overwrite=overwrite)
+    KIND = TableKind("moldau_sql", readable_database, sql_target)

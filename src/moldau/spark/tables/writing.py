@@ -34,6 +34,9 @@ class Step:
 class Target(Protocol):
     """A table that rows are staged for. It travels to the executors: no connection is open in it."""
 
+    @property
+    def options(self) -> WriteOptions: ...
+
     def stage(self, batches: Iterable[pa.RecordBatch], place: Place) -> Staged:
         """In a task: the rows are kept where only a commit finds them."""
         ...
@@ -50,17 +53,17 @@ class Target(Protocol):
 class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
     """A streaming query into a table."""
 
-    def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
+    def __init__(self, target: Target, *, overwrite: bool) -> None:
         self._target = target
-        self._options = options
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         running = running_batch()
         assert running is not None, "Spark names query and batch in every task of a streaming query"
-        if self._options.delivery is Delivery.AT_LEAST_ONCE:
+        options = self._target.options
+        if options.delivery is Delivery.AT_LEAST_ONCE:
             return self._target.stage(iterator, unnumbered_place())
-        return self._target.stage(iterator, Place(self._options.query_id or running.query_id, running.batch))
+        return self._target.stage(iterator, Place(options.query_id or running.query_id, running.batch))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         staged = staged_of(messages)
@@ -81,9 +84,10 @@ class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
 class BatchWriter(ArrivesInWorkers, DataSourceArrowWriter):
     """A batch job into a table; inside foreachBatch, with queryId and batchId, it is as exact as a streaming query."""
 
-    def __init__(self, target: Target, options: WriteOptions, *, overwrite: bool) -> None:
+    def __init__(self, target: Target, *, overwrite: bool) -> None:
         self._target = target
         self._place = unnumbered_place()
+        options = target.options
         if options.query_id and options.batch is not None and options.delivery is Delivery.EXACTLY_ONCE:
             self._place = Place(options.query_id, options.batch)
         self._overwrite = overwrite
