@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.connecting import home_of_its_own
+from tests.spark.servers import home_of_its_own
 from tests.spark.topics import Topics
 
 if TYPE_CHECKING:
