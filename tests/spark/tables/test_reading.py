@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from moldau.spark.tables.table_names import quoted
 from tests.spark.tables.sinks import Sink
 
 if TYPE_CHECKING:
@@ -36,6 +39,34 @@ def test_what_was_written_is_read(spark: SparkSession, sink: Sink) -> None:
     if sink.kind != "sqlite":
         assert found[0].day == datetime.date(2026, 1, 31)
         assert found[0].at == datetime.datetime(2026, 1, 31, 12)
+
+
+def test_columns_of_postgresql_that_spark_has_no_type_for(
+    spark: SparkSession, make_sink: Callable[[str], Sink]
+) -> None:
+    """A numeric with a precision is a decimal, all others are text."""
+    sink = make_sink("postgresql")
+    told = {
+        "exact": ("numeric(10, 2)", "12.5", "decimal(10,2)", Decimal("12.50")),
+        "whole": ("numeric(5)", "7", "decimal(5,0)", Decimal(7)),
+        "loose": ("numeric", "1.125", "string", "1.125"),
+        "endless": ("numeric(50, 2)", "3", "string", "3.00"),
+        "rounded": ("numeric(3, -2)", "4200", "string", "4200"),
+        "number": ("uuid", "'6f7a4c9e-0000-4000-8000-000000000001'", "string", "6f7a4c9e-0000-4000-8000-000000000001"),
+        "address": ("inet", "'10.0.0.1'", "string", "10.0.0.1/32"),
+        "document": ("jsonb", """'{"a": 1}'""", "string", '{"a": 1}'),
+        "span": ("interval", "'90 minutes'", "string", "01:30:00"),
+        "Tags": ("text[]", "'{a,b}'", "array<string>", ["a", "b"]),
+    }
+    table = sink.options["dbtable"]
+    sink.execute(f"create table {table} ({', '.join(f'{quoted(name)} {one[0]}' for name, one in told.items())})")
+    sink.execute(f"insert into {table} values ({', '.join(one[1] for one in told.values())})")
+    sink.execute(f"insert into {table} values ({', '.join('null' for _ in told)})")
+    frame = read(spark, sink)
+    assert frame.dtypes == [(name, one[2]) for name, one in told.items()]
+    filled, nothing = frame.orderBy("exact", ascending=False).collect()
+    assert list(filled) == [one[3] for one in told.values()]
+    assert list(nothing) == [None] * len(told)
 
 
 def test_a_frame_that_is_read_anew_sees_what_is_new(spark: SparkSession, sink: Sink) -> None:

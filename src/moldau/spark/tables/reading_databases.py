@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,7 +18,12 @@ from moldau.spark.tables.reading import Part
 from moldau.spark.tables.sql_statements import text_literal
 from moldau.spark.tables.table_names import TableName, quoted
 
+if TYPE_CHECKING:
+    from adbc_driver_manager.dbapi import Cursor
+
 ROWS_PER_BATCH = 10_000
+DECIMAL_DIGITS_MAX = 38
+NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 # SQLite keeps whatever it is given; a column's declared type says what is meant, by the words that it contains.
 SQLITE_TYPES: tuple[tuple[str, pa.DataType], ...] = (
     ("bool", pa.bool_()),
@@ -48,8 +54,7 @@ class ReadableDatabase:
 
         try:
             with self.database.connect() as connection, connection.cursor() as cursor:
-                cursor.execute(f"select * from {self.table} limit 0")
-                return cursor.fetch_arrow_table().schema
+                return pa.schema([(column.name, column.kind) for column in _columns(cursor, self.table)])
         except Error as wrong:
             raise OptionError(f"option dbtable: {self.table} can't be read: {complaint_of(wrong)}") from None
 
@@ -62,7 +67,8 @@ class ReadableDatabase:
             yield from self._sqlite_batches(self.database)
             return
         with self.database.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(f"select * from {self.table}")
+            selected = ", ".join(column.selected for column in _columns(cursor, self.table))
+            cursor.execute(f"select {selected} from {self.table}")
             yield from cursor.fetch_record_batch()
 
     def _sqlite_columns(self, database: Sqlite) -> pa.Schema:
@@ -84,6 +90,54 @@ class ReadableDatabase:
                 columns = zip(*rows, strict=True)
                 arrays = [_array(column, kept.type) for column, kept in zip(columns, schema, strict=True)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of PostgreSQL, and how it is asked for."""
+
+    name: str
+    kind: pa.DataType
+    selected: str
+
+
+def _columns(cursor: Cursor, table: TableName) -> list[_Column]:
+    """What Spark has no type for comes as the text that the database makes of it: a uuid, an address, a document."""
+    cursor.execute(f"select * from {table} limit 0")
+    found = cursor.fetch_arrow_table().schema
+    cursor.execute(
+        "select attname, format_type(atttypid, atttypmod) from pg_attribute where attnum > 0 and not attisdropped"
+        f" and attrelid = to_regclass({text_literal(str(table))})"
+    )
+    declared = dict(cursor.fetchall())
+    return [_column(field, declared.get(field.name, "")) for field in found]
+
+
+def _column(field: pa.Field, declared: str) -> _Column:
+    name = quoted(field.name)
+    if _is_known_to_spark(field.type):
+        return _Column(field.name, field.type, name)
+    return _Column(field.name, _decimal_of(declared) or pa.string(), f"{name}::text as {name}")
+
+
+def _is_known_to_spark(kind: pa.DataType) -> bool:
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    try:
+        from_arrow_type(kind)
+    except PySparkTypeError:
+        return False
+    return True
+
+
+def _decimal_of(declared: str) -> pa.DataType | None:
+    """The driver has no decimals; a numeric that says its precision is one, others can be anything."""
+    numbers = NUMERIC.fullmatch(declared)
+    if numbers is None:
+        return None
+    precision, scale = int(numbers[1]), int(numbers[2])
+    return pa.decimal128(precision, scale) if scale <= precision <= DECIMAL_DIGITS_MAX else None
 
 
 def _opened(database: Sqlite) -> contextlib.closing[sqlite3.Connection]:
