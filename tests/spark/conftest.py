@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark.servers import home_of_its_own
+from tests.spark.tables.postgresql import running_postgresql
 from tests.spark.topics import Topics
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ LONG = (
     "exactly_once/test_kills.py",
     "pipelines/test_examples.py",
     "pipelines/test_running.py",
+    "pipelines/test_tables.py",
     "pipelines/test_terminal.py",
     "sql/test_session.py",
     "tables/test_batch_writes.py",
@@ -72,6 +74,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgresql_url() -> Iterator[str]:
+    with running_postgresql() as url:
+        yield url
 
 
 @pytest.fixture

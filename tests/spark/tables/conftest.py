@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.spark.tables.postgresql import running_postgresql
 from tests.spark.tables.sinks import KINDS, Sink, sink_of
 
 MakeSink = Callable[[str], Sink]
-
-
-@pytest.fixture(scope="session")
-def postgresql_url() -> Iterator[str]:
-    with running_postgresql() as url:
-        yield url
 
 
 @pytest.fixture
