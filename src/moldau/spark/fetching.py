@@ -6,24 +6,21 @@ librdkafka reads the rest.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-from confluent_kafka import KafkaException
 
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.spark.broker_connection import BrokerConnection
 from moldau.spark.client_settings import ClientSettings
-from moldau.spark.clients import ANSWER_S_MAX, CLIENT_ID, admin_client
+from moldau.spark.clients import ANSWER_S_MAX, NoAnswer
 from moldau.spark.offsets import OffsetRange, Place
 from moldau.spark.options import READ_COMMITTED
+from moldau.spark.plain_brokers import brokers_of
 from moldau.spark.record_columns import CorruptRecords, RecordsAt, to_batch
 from moldau.wire.batch import HEADER_BYTES, BatchHeader, batches, payload, verify_crc
-from moldau.wire.codec import decode, encode_parts
 from moldau.wire.compression import Codec
-from moldau.wire.frame import RequestHeader, read_response_header, request_parts
 from moldau.wire.messages.fetch import (
     AbortedTransaction,
     FetchPartition,
@@ -35,11 +32,9 @@ from moldau.wire.messages.fetch import (
 
 FETCH_VERSION = 11  # names topics by name; every broker since 2019 has it
 FETCH_BYTES = 4 * 1024 * 1024
-FRAME_BYTES_MAX = 1 << 30
 DECOMPRESSED_BYTES_MAX = 1 << 28
 WAIT_MS = 500
 EMPTY_ANSWERS_MAX = 4
-SOCKET_BYTES = 4 * 1024 * 1024  # the next answer arrives here while the last one is parsed
 
 # What a user may set and this way of reading does not follow.
 UNKNOWN_HERE = ("client.rack", "socket.", "ssl.", "sasl.", "enable.ssl", "broker.address.", "client.dns.lookup")
@@ -83,7 +78,7 @@ def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence
                 position = following
                 if batch is not None:
                     yield batch
-    except (OSError, KafkaException, ApiError, ProtocolViolation, CorruptRecords) as wrong:
+    except (OSError, NoAnswer, ApiError, ProtocolViolation, CorruptRecords) as wrong:
         raise LeftToLibrary(position, str(wrong)) from wrong
 
 
@@ -92,22 +87,17 @@ class Leader:
 
     def __init__(self, settings: ClientSettings, place: Place) -> None:
         self.place = place
-        self.client_id = dict(settings).get("client.id", CLIENT_ID)
         self.isolation = int(dict(settings).get("isolation.level", "").lower() == READ_COMMITTED)
-        metadata = admin_client(settings).list_topics(place.topic, timeout=ANSWER_S_MAX)
-        partition = metadata.topics[place.topic].partitions.get(place.partition)
-        broker = metadata.brokers.get(partition.leader) if partition is not None else None
-        if broker is None:
-            raise OSError(f"{place} has no leader")
-        self.socket = socket.create_connection((broker.host, broker.port), timeout=ANSWER_S_MAX)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
-        self.correlation_id = 0
+        brokers = brokers_of(settings)
+        brokers.look_again()
+        host, port = brokers.leader(place)
+        self.connection = BrokerConnection(host, port, client_id=brokers.client_id, timeout_s=ANSWER_S_MAX)
 
     def __enter__(self) -> Leader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        self.connection.close()
 
     def ask(self, offset: int) -> None:
         partition = FetchPartition(partition=self.place.partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
@@ -118,9 +108,7 @@ class Leader:
             isolation_level=self.isolation,
             topics=[FetchTopic(topic=self.place.topic, partitions=[partition])],
         )
-        self.correlation_id += 1
-        header = RequestHeader(FetchRequest.API_KEY, FETCH_VERSION, self.correlation_id, self.client_id)
-        self.socket.sendall(b"".join(request_parts(header, encode_parts(request, FETCH_VERSION), is_flexible=False)))
+        self.connection.ask(request, FETCH_VERSION)
 
     def answer(self, asked: int) -> Fetched:
         for _ in range(EMPTY_ANSWERS_MAX):
@@ -133,28 +121,10 @@ class Leader:
         raise OSError("there is nothing to read")
 
     def _partition_data(self) -> PartitionData:
-        size = int.from_bytes(self._receive(4), "big", signed=True)
-        if not 0 < size <= FRAME_BYTES_MAX:
-            raise OSError(f"an answer of {size} bytes")
-        frame = self._receive(size)
-        correlation_id, at = read_response_header(frame, FetchResponse, FETCH_VERSION)
-        if correlation_id != self.correlation_id:
-            raise OSError("an answer to another request")
-        response, _ = decode(FetchResponse, FETCH_VERSION, frame, at)
+        response = self.connection.answer(FetchResponse)
         if response.error_code != ErrorCode.NONE or not response.responses or not response.responses[0].partitions:
             raise OSError(f"no data for {self.place}")
         return response.responses[0].partitions[0]
-
-    def _receive(self, size: int) -> memoryview:
-        # numpy leaves new memory as it is, where a bytearray would be filled with zeros first.
-        view = memoryview(np.empty(size, np.uint8).data)
-        filled = 0
-        while filled < size:
-            count = self.socket.recv_into(view[filled:], size - filled)
-            if not count:
-                raise OSError("the broker closed the connection")
-            filled += count
-        return view
 
 
 def visible_batches(data: PartitionData, asked: int) -> Fetched:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -61,12 +62,13 @@ class DeliveryFailures:
 def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: Outgoing) -> Written:
     """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
     written = Written()
-    partition_counts: dict[str, int] = {}
+    partition_count = _partition_counts(producer)
     for batch in batches:
         for records in shape.records(batch):
             written.add(records)
-            for placed in _placed(producer, records, partition_counts) if shape.chooses_partitions else (records,):
-                _produce_records(producer, placed)
+            chooses = shape.chooses_partitions and can_choose(records.keys)
+            for some in placed(records, partition_count) if chooses else (records,):
+                _produce_records(producer, some)
     return written
 
 
@@ -99,21 +101,25 @@ def _produce_records(producer: Producer, records: Records) -> None:
             _produce_with_headers(producer, records, start, length)
 
 
-def _placed(producer: Producer, records: Records, partition_counts: dict[str, int]) -> Iterator[Records]:
+def placed(records: Records, partition_count: Callable[[str], int]) -> Iterator[Records]:
     """The records with their partition, where it is ours to choose."""
-    if records.partition is not None or not can_choose(records.keys) or not len(records):
-        yield records
-        return
-    if records.topic not in partition_counts:
-        topic = producer.list_topics(records.topic, timeout=ANSWER_S_MAX).topics[records.topic]
-        partition_counts[records.topic] = 0 if topic.error is not None else len(topic.partitions)
-    partitions = partition_counts[records.topic]
+    partitions = 0 if records.partition is not None or not len(records) else partition_count(records.topic)
     if partitions == 0:
-        # librdkafka says what is wrong with the topic when it tries.
         yield records
         return
     for partition, rows in rows_by_partition(records.keys, count=len(records), partitions=partitions):
         yield replace(records if rows is None else records.taken(rows), partition=partition)
+
+
+def _partition_counts(producer: Producer) -> Callable[[str], int]:
+    """Asked once for each topic of a task; none where librdkafka shall say what is wrong with the topic."""
+
+    @lru_cache
+    def count(topic: str) -> int:
+        told = producer.list_topics(topic, timeout=ANSWER_S_MAX).topics[topic]
+        return 0 if told.error is not None else len(told.partitions)
+
+    return count
 
 
 def _wait_for_room(producer: Producer, waiting_max: int) -> None:

@@ -11,12 +11,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from moldau.spark.clients import ANSWER_S_MAX, admin_client, check_settings
-from moldau.spark.delivery import Ticket, write_at_least_once, write_exactly_once
+from moldau.spark.delivery import write_at_least_once, write_exactly_once
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
 from moldau.spark.outgoing import check_columns
 from moldau.spark.producing import Written
 from moldau.spark.running_batch import running_batch
+from moldau.spark.tickets import Ticket
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 
 

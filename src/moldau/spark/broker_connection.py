@@ -1,0 +1,77 @@
+"""One plain connection to one broker: requests go out in order, answers come back in that order."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from typing import Any, TypeVar
+
+import numpy as np
+
+from moldau.wire.codec import decode, encode_parts
+from moldau.wire.frame import RequestHeader, read_response_header, request_parts
+from moldau.wire.schema import Message
+
+ANSWER_BYTES_MAX = 1 << 30
+SOCKET_BYTES = 4 * 1024 * 1024  # the next answer arrives here while the last one is worked on
+
+Answer = TypeVar("Answer", bound=Message)
+
+
+class BrokerConnection:
+    """Whatever goes wrong is an `OSError`, after which there is nothing to do but to close it."""
+
+    def __init__(self, host: str, port: int, *, client_id: str, timeout_s: float) -> None:
+        self._client_id = client_id
+        self._correlation_id = 0
+        self._unanswered: deque[tuple[int, int]] = deque()
+        self._socket = socket.create_connection((host, port), timeout=timeout_s)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __del__(self) -> None:
+        # A worker keeps connections as long as it lives, and caches let go of the oldest.
+        if hasattr(self, "_socket"):
+            self._socket.close()
+
+    def ask(self, request: Message, version: int) -> None:
+        """Send a request without waiting for its answer."""
+        self._correlation_id += 1
+        self._unanswered.append((self._correlation_id, version))
+        header = RequestHeader(request.API_KEY, version, self._correlation_id, self._client_id)
+        is_flexible = version >= request.FLEXIBLE_FROM
+        for part in request_parts(header, encode_parts(request, version), is_flexible=is_flexible):
+            self._socket.sendall(part)
+
+    def answer(self, kind: type[Answer]) -> Answer:
+        """The answer to the oldest request that has none yet."""
+        if not self._unanswered:
+            raise OSError("nothing was asked on this connection")
+        expected, version = self._unanswered.popleft()
+        size = int.from_bytes(self._receive(4), "big", signed=True)
+        if not 0 < size <= ANSWER_BYTES_MAX:
+            raise OSError(f"an answer of {size} bytes")
+        frame = self._receive(size)
+        correlation_id, at = read_response_header(frame, kind, version)
+        if correlation_id != expected:
+            raise OSError("an answer to another request")
+        message: Any = decode(kind, version, frame, at)[0]
+        return message  # type: ignore[no-any-return]
+
+    def call(self, request: Message, version: int, kind: type[Answer]) -> Answer:
+        self.ask(request, version)
+        return self.answer(kind)
+
+    def _receive(self, size: int) -> memoryview:
+        # numpy leaves new memory as it is, where a bytearray would be filled with zeros first.
+        view = memoryview(np.empty(size, np.uint8).data)
+        filled = 0
+        while filled < size:
+            count = self._socket.recv_into(view[filled:], size - filled)
+            if not count:
+                raise OSError("the broker closed the connection")
+            filled += count
+        return view
