@@ -185,7 +185,7 @@ def test_a_partition_that_is_not_there_is_named(bootstrap: str) -> None:
     topic = created(bootstrap, "few")
     options = options_of(bootstrap, topic)
     rows = pa.RecordBatch.from_pydict({"value": pa.array([b"x"]), "partition": pa.array([9], pa.int32())})
-    with pytest.raises(NoAnswer, match="few-9.*3 partitions"):
+    with pytest.raises(NoAnswer, match=r"few-9.*3 partitions"):
         write_plainly([rows], options.client, outgoing(options))
 
 

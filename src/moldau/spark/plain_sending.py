@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.spark.clients import NoAnswer
 from moldau.spark.offsets import Place
@@ -135,7 +136,7 @@ class PlainSender:
         batch = build_batch(
             content,
             codec=self._rules.codec,
-            timestamp_ms=int(time.time() * 1000),
+            timestamp_ms=SystemClock().now_ms(),
             attributes=0 if self._identity.transactional_id is None else TRANSACTIONAL,
             producer_id=self._identity.producer_id,
             producer_epoch=self._identity.epoch,
