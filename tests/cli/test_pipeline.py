@@ -19,7 +19,7 @@ from tests.cli.conftest import Tool, command, environment
 WAIT_S_MAX = 240.0
 PIPELINE = """\
 create stream numbers from topic '{topic}' watermark _timestamp delay '1 minute'
-    with (valueFormat = json, valueSchema = 'n bigint');
+    with (valueFormat = json, valueSchema = 'n bigint', onError = skip);
 expect positive on numbers check (n > 0) otherwise drop;
 create sink copies into topic '{topic}-copies' every '200 milliseconds' as select n from numbers;
 """
@@ -62,7 +62,7 @@ def running(bootstrap: str, *arguments: str, error: Path) -> Iterator[subprocess
 def test_the_life_of_a_pipeline(
     bootstrap: str, tool: Tool, done: Callable[..., str], file: Path, topic: str, tmp_path: Path
 ) -> None:
-    done("produce", topic, stdin='{"n": 1}\n{"n": -1}\n{"n": 2}\n')
+    done("produce", topic, stdin='{"n": 1}\n{"n": -1}\n{"n": "two"}\n{"n": 2}\n')
     error = tmp_path / "run.err"
     with running(bootstrap, "run", str(file), "--master", "local[2]", error=error) as process:
 
@@ -88,7 +88,9 @@ def test_the_life_of_a_pipeline(
     assert "numbers.copies: 1 rows of batch 0 break numbers.positive" in said
     assert "copies: stopped  3 rows" in said
     assert sorted(done("consume", f"{topic}-copies", "-b", "-e").splitlines()) == ['{"n":1}', '{"n":2}']
-    assert "stopped" in done("pipeline", "status", str(file))
+    told_at_last = done("pipeline", "status", str(file))
+    assert "stopped" in told_at_last
+    assert told_at_last.endswith(f"copies: 1 break numbers.positive\ncopies: 1 records of {topic} do not fit\n")
     assert done("pipeline", "reset", str(file)) == "would forget the progress of copies; add --yes to do it\n"
     assert done("pipeline", "reset", str(file), "--yes") == "forgot the progress of copies\n"
 

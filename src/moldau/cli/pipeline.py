@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
-from moldau.cli.pipeline_progress import ProgressLines, status_rows
+from moldau.cli.pipeline_progress import ProgressLines, findings_of, status_rows
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
 from moldau.spark.pipelines.durations import duration_ms
@@ -206,6 +206,8 @@ def status(options: Namespace) -> int:
         for row in rows:
             if row["reason"] and row["state"] not in ("running", "done"):
                 print(f"{row['query']}: {row['reason']}")
+            for finding in findings_of(row):
+                print(f"{row['query']}: {finding}")
     return OK
 
 

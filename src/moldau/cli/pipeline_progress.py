@@ -59,9 +59,15 @@ def line_of(name: str, told: Mapping[str, Any]) -> str:
         parts.append(f"watermark {told['watermark']}")
     if told["restarts"]:
         parts.append(f"{told['restarts']} restarts")
-    if told["broken"]:
-        parts.append(", ".join(f"{count:,} break {rule}" for rule, count in told["broken"].items()))
+    if findings := findings_of(told):
+        parts.append(", ".join(findings))
     return "  ".join(parts)
+
+
+def findings_of(told: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the data: rows that break expectations in this run, and records that can't be read at all."""
+    broken = [f"{count:,} break {rule}" for rule, count in told["broken"].items()]
+    return broken + [f"{count:,} records of {topic} do not fit" for topic, count in told["rejected"].items()]
 
 
 def status_rows(status: Mapping[str, Any], *, is_alive: bool) -> list[dict[str, object]]:
@@ -81,6 +87,7 @@ def status_rows(status: Mapping[str, Any], *, is_alive: bool) -> list[dict[str, 
                 "into": told["into"],
                 "reason": told["reason"],
                 "broken": told["broken"],
+                "rejected": told.get("rejected", {}),  # a status may be older than this command
                 "batch": told["batch"],
             }
         )

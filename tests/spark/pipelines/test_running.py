@@ -120,6 +120,31 @@ def test_a_bad_record_ends_the_query_with_its_reason_and_it_starts_again(topics:
     assert outcome.of("copies").state is State.FAILED
 
 
+def test_records_that_cannot_be_read_are_counted(topics: Topics, pipelines: Pipelines) -> None:
+    kept, left, copies = topics.create("kept", partitions=2), topics.create("left"), topics.name("copies")
+    name = topics.name("pipeline")
+    path = pipelines.written(
+        f"""
+        create stream kept from topic '{kept}'
+            with (valueFormat = json, valueSchema = 'n bigint', onError = deadletter, minPartitions = 4);
+        create stream left_out from topic '{left}' with (valueFormat = json, valueSchema = 'n bigint', onError = skip);
+        create view both as select n from kept union all select n from left_out;
+        create sink copies into topic '{copies}' as select n from both;
+        create sink others into topic '{copies}' as select n from left_out;
+    """,
+        f"{name}.sql",
+    )
+    for partition in range(2):
+        put(topics, kept, "no number", {"n": 1}, {"n": 2}, {"n": "many"}, partition=partition)
+    put(topics, left, {"n": "few"})
+    outcome = pipelines.run(path)
+    assert outcome.ended_well, outcome.said
+    assert outcome.of("copies").as_json()["rejected"] == {kept: 4, left: 1}
+    assert outcome.of("others").as_json()["rejected"] == {left: 1}
+    put(topics, left, {"n": "fewer"})
+    assert pipelines.run(path).of("others").rejected.by_topic == {left: 2}
+
+
 def test_an_expectation_can_end_the_query(topics: Topics, pipelines: Pipelines) -> None:
     numbers, copies = topics.create("numbers"), topics.name("copies")
     path = pipelines.written(f"""

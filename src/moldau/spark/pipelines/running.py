@@ -15,6 +15,7 @@ from moldau.spark.pipelines.frames import Frames
 from moldau.spark.pipelines.plan import PipelineError, Plan
 from moldau.spark.pipelines.progress import Progress, progress_of
 from moldau.spark.pipelines.reasons import said_by, spark_failures
+from moldau.spark.pipelines.rejected import RejectedRecords, ledgers_of
 from moldau.spark.pipelines.sinks import Job, dead_letter_sink, job_of, with_reason
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Running:
     """One query's life."""
 
     job: Job
+    rejected: RejectedRecords
     state: State = State.WAITING
     query: StreamingQuery | None = None
     started_s: float = 0.0
@@ -59,6 +61,7 @@ class Running:
             "restarts": self.restarts,
             "reason": self.reason,
             "broken": self.broken,
+            "rejected": self.rejected.by_topic,
             **{key: value for key, value in self.progress.as_json().items() if key not in ("rows", "broken")},
         }
 
@@ -88,7 +91,7 @@ class Runner:
         restarts_max: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.queries = [Running(job) for job in jobs]
+        self.queries = [Running(job, RejectedRecords(ledgers_of(job.sink.query, job.query_name, plan))) for job in jobs]
         self._folder = folder
         self._plan = plan
         self._say = say
@@ -174,6 +177,7 @@ class Runner:
                 continue
             one.reported = report["timestamp"]
             one.progress = told = progress_of(report)
+            one.rejected.outdate()
             one.rows_total += told.rows
             for name, count in told.broken.items():
                 one.broken[name] = one.broken.get(name, 0) + count
@@ -189,6 +193,8 @@ class Runner:
                         self._look(one)
 
     def _publish(self, *, over: bool = False) -> None:
+        for one in self.queries:
+            one.rejected.refresh(now_s=time.monotonic(), at_once=over)
         self._folder.write_status(
             {
                 "pipeline": self._plan.name,
