@@ -170,6 +170,33 @@ def test_changes_become_a_compacted_topic(topics: Topics, pipelines: Pipelines) 
     assert [(row.key, row.value) for row in topics.rows(newest)] == [(b"1", b'{"id":1,"name":"ann"}'), (b"1", None)]
 
 
+def test_which_change_of_a_row_is_last(topics: Topics, pipelines: Pipelines) -> None:
+    """As the guide says: `orderBy` within a batch, the later batch between two, and a query where that isn't enough."""
+    changes = topics.create("changes")
+    path = pipelines.written(f"""
+        create stream changes from topic '{changes}' changes key (id) with (valueSchema = 'id bigint, name string');
+        create sink last into delta 'last' key (id) upsert with (orderBy = '_changed_at')
+            as select id, name, _op, _changed_at from changes;
+        create sink newest into delta 'newest' key (id) upsert as
+            select id, max_by(name, _changed_at) as name, max_by(_op, _changed_at) as _op from changes group by id;
+    """)
+
+    def change(operation: str, number: int, name: str, ts_ms: int) -> dict[str, Any]:
+        row = {"id": number, "name": name}
+        return {"op": operation, "before" if operation == "d" else "after": row, "ts_ms": ts_ms}
+
+    put(topics, changes, change("u", 1, "third", 30), change("u", 1, "second", 20), change("d", 2, "gone", 30))
+    assert pipelines.run(path).ended_well
+    put(topics, changes, change("u", 1, "first", 10), change("c", 2, "there", 10))
+    assert pipelines.run(path).ended_well
+    tables = {name: DeltaTable(str(pipelines.folder / name)).to_pyarrow_table() for name in ("last", "newest")}
+    found = {
+        name: sorted(zip(*table.select(["id", "name"]).to_pydict().values(), strict=True))
+        for name, table in tables.items()
+    }
+    assert found == {"last": [(1, "first"), (2, "there")], "newest": [(1, "third")]}
+
+
 def test_updates_are_written_once_though_the_batch_runs_again(topics: Topics, pipelines: Pipelines) -> None:
     words, counts = topics.create("words"), topics.name("counts")
     path = pipelines.written(f"""
