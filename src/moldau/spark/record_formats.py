@@ -6,14 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import DataType, StructType
 
 from moldau.spark.columns import HEADERS, RAW_SCHEMA
 from moldau.spark.dead_letters import Letter
-from moldau.spark.formats import DEFAULT_FORMAT, Decoder, Side, decoder_of, wants_inference
-from moldau.spark.formats.json_decoder import JsonDecoder
+from moldau.spark.formats import DEFAULT_FORMAT, Decoder, Side, decoder_of, json_decoder, wants_inference
 from moldau.spark.formats.schema_text import from_spark_json
 from moldau.spark.option_values import OptionError
 
@@ -52,7 +51,7 @@ class RecordFormats:
             decoded = decoder.decode(raw.column(name))
             typed[name] = decoded.values
             if decoded.failed is not None:
-                rows = pc.indices_nonzero(decoded.failed).to_pylist()
+                rows = np.flatnonzero(decoded.failed.to_numpy(zero_copy_only=False)).tolist()
                 for row, reason in zip(rows, decoded.reasons, strict=True):
                     reasons.setdefault(row, reason)
         arrays = [typed.get(name, raw.column(name)) for name in self.columns]
@@ -96,7 +95,7 @@ def record_formats(schema: StructType, options: Mapping[str, str]) -> RecordForm
         if side not in schema.names or name.lower() == DEFAULT_FORMAT:
             continue
         asked = arrow_type_of(schema[side].dataType, column=side)
-        decoders[side] = JsonDecoder(asked, side=side) if inferred else decoder_of(name, options, side=side)
+        decoders[side] = json_decoder(asked, side=side) if inferred else decoder_of(name, options, side=side)
     return RecordFormats(columns=tuple(schema.names), decoders=decoders)
 
 

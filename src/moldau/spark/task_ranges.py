@@ -13,7 +13,6 @@ from moldau.spark.offsets import OffsetRange, Place
 from moldau.spark.options import SourceOptions
 from moldau.spark.progress import announce, group_of, running_identity
 from moldau.spark.range_reading import RangeReading
-from moldau.spark.reading import read_range
 from moldau.spark.record_formats import RecordFormats, record_formats
 from moldau.spark.rejections import OnError, Rejections, rejection_rules, typed_batches
 from moldau.spark.workers import spare_what_is_loaded
@@ -47,6 +46,9 @@ class TaskReading:
     job: str
 
     def read(self, task: InputPartition) -> Iterator[pa.RecordBatch]:
+        # The driver has this module too, and reads nothing.
+        from moldau.spark.reading import read_range
+
         # Spark makes a partition of its own when there is nothing to read.
         if not isinstance(task, TaskRange):
             return

@@ -1,6 +1,6 @@
 """Keys and values as typed columns: binary, string, JSON and Avro, decoded to Arrow and encoded again."""
 
-from moldau.spark.formats.choices import DEFAULT_FORMAT, decoder_of, encoder_of, wants_inference
+from moldau.spark.formats.choices import DEFAULT_FORMAT, decoder_of, encoder_of, json_decoder, wants_inference
 from moldau.spark.formats.interface import Decoded, Decoder, Encoder, EncodingFailed, FormatError, Side
 from moldau.spark.formats.json_inference import Inferred, infer_json, infer_json_schema
 
@@ -17,5 +17,6 @@ __all__ = [
     "encoder_of",
     "infer_json",
     "infer_json_schema",
+    "json_decoder",
     "wants_inference",
 ]

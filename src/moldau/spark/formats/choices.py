@@ -1,18 +1,17 @@
-"""Formats by name. A registry's formats will be more rows of these tables."""
+"""Formats by name. A registry's formats will be more rows of these tables.
+
+What a format needs is imported when it is chosen: every query starts Python processes, and waits for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from moldau.spark.formats.avro_decoder import AvroDecoder
-from moldau.spark.formats.avro_encoder import AvroEncoder
-from moldau.spark.formats.avro_schema import parse_avro_schema
+import pyarrow as pa
+
 from moldau.spark.formats.interface import Decoder, Encoder, FormatError, Side, SideOptions
-from moldau.spark.formats.json_decoder import JsonDecoder
-from moldau.spark.formats.json_encoder import JsonEncoder
 from moldau.spark.formats.plain import BinaryDecoder, BinaryEncoder, StringDecoder, StringEncoder
-from moldau.spark.formats.schema_text import parse_schema_text
 
 DEFAULT_FORMAT = "binary"
 
@@ -28,6 +27,13 @@ def encoder_of(format_name: str, options: Mapping[str, str], *, side: Side) -> E
     return _chosen(ENCODERS, format_name, side=side)(SideOptions(side, options))
 
 
+def json_decoder(asked: pa.DataType, *, side: Side) -> Decoder:
+    """For a type that is known, be it given or inferred."""
+    from moldau.spark.formats.json_decoder import JsonDecoder
+
+    return JsonDecoder(asked, side=side)
+
+
 def wants_inference(format_name: str, options: Mapping[str, str], *, side: Side) -> bool:
     """Whether the schema has to be looked for in the topic; the schema that is found is given as an option then."""
     return format_name.lower() == "json" and SideOptions(side, options).get("Schema") is None
@@ -41,14 +47,25 @@ def _chosen(table: Mapping[str, Callable[[SideOptions], Made]], format_name: str
 
 
 def _json_decoder(options: SideOptions) -> Decoder:
+    from moldau.spark.formats.schema_text import parse_schema_text
+
     name = options.name_of("Schema")
     text = options.get("Schema")
     if text is None:
         raise FormatError(f"option {name} is missing: {options.name_of('Format')}=json needs a schema here")
-    return JsonDecoder(parse_schema_text(text, place=f"option {name}"), side=options.side)
+    return json_decoder(parse_schema_text(text, place=f"option {name}"), side=options.side)
+
+
+def _json_encoder(options: SideOptions) -> Encoder:
+    from moldau.spark.formats.json_encoder import JsonEncoder
+
+    return JsonEncoder(options.side)
 
 
 def _avro_decoder(options: SideOptions) -> Decoder:
+    from moldau.spark.formats.avro_decoder import AvroDecoder
+    from moldau.spark.formats.avro_schema import parse_avro_schema
+
     name = options.name_of("AvroSchema")
     text = options.get("AvroSchema")
     if text is None:
@@ -57,6 +74,9 @@ def _avro_decoder(options: SideOptions) -> Decoder:
 
 
 def _avro_encoder(options: SideOptions) -> Encoder:
+    from moldau.spark.formats.avro_encoder import AvroEncoder
+    from moldau.spark.formats.avro_schema import parse_avro_schema
+
     text = options.get("AvroSchema")
     place = f"option {options.name_of('AvroSchema')}"
     return AvroEncoder(None if text is None else parse_avro_schema(text, place=place), side=options.side)
@@ -71,6 +91,6 @@ DECODERS: Mapping[str, Callable[[SideOptions], Decoder]] = {
 ENCODERS: Mapping[str, Callable[[SideOptions], Encoder]] = {
     "binary": lambda options: BinaryEncoder(options.side),
     "string": lambda options: StringEncoder(options.side),
-    "json": lambda options: JsonEncoder(options.side),
+    "json": _json_encoder,
     "avro": _avro_encoder,
 }
