@@ -19,11 +19,12 @@ def write(frame: DataFrame, topics: Topics, **options: Any) -> None:
     writer.options(**options).save()
 
 
+@pytest.mark.parametrize("writer", ["auto", "librdkafka"])
 @pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
-def test_rows_become_records(spark: SparkSession, topics: Topics, delivery: str) -> None:
+def test_rows_become_records(spark: SparkSession, topics: Topics, delivery: str, writer: str) -> None:
     topic = topics.create(partitions=3)
     frame = spark.range(1000).selectExpr("cast(id as string) as key", "concat('v', id) as value")
-    write(frame, topics, topic=topic, delivery=delivery)
+    write(frame, topics, topic=topic, delivery=delivery, writer=writer)
     rows = topics.rows(topic)
     assert sorted(int(row.key or b"") for row in rows) == list(range(1000))
     assert all(row.value == b"v" + (row.key or b"") for row in rows)
@@ -31,7 +32,8 @@ def test_rows_become_records(spark: SparkSession, topics: Topics, delivery: str)
     assert not [group for group in topics.groups() if "batch-" in group]
 
 
-def test_columns_say_topic_partition_and_headers(spark: SparkSession, topics: Topics) -> None:
+@pytest.mark.parametrize("writer", ["auto", "librdkafka"])
+def test_columns_say_topic_partition_and_headers(spark: SparkSession, topics: Topics, writer: str) -> None:
     one, two = topics.create(partitions=4), topics.create(partitions=4)
     frame = spark.createDataFrame(
         [
@@ -41,7 +43,7 @@ def test_columns_say_topic_partition_and_headers(spark: SparkSession, topics: To
         ],
         "topic string, partition int, value binary, headers array<struct<key:string,value:binary>>",
     )
-    write(frame, topics)
+    write(frame, topics, writer=writer)
     found = {row.value: row for row in topics.rows(one)}
     assert (found[b"a"].partition, found[b"a"].headers) == (3, (("h", b"1"), ("g", None)))
     assert found[None].headers == ()
@@ -100,16 +102,19 @@ def forget_last_commit(checkpoint: Path) -> None:
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(("delivery", "times"), [("exactly-once", {1}), ("at-least-once", {1, 2})])
+@pytest.mark.parametrize(
+    ("delivery", "writer", "times"),
+    [("exactly-once", "auto", {1}), ("exactly-once", "librdkafka", {1}), ("at-least-once", "auto", {1, 2})],
+)
 def test_a_batch_that_runs_again(
-    spark: SparkSession, topics: Topics, checkpoint: Path, delivery: str, times: set[int]
+    spark: SparkSession, topics: Topics, checkpoint: Path, delivery: str, writer: str, times: set[int]
 ) -> None:
     source, target = topics.create(partitions=2), topics.create(partitions=2)
     topics.produce(source, [b"%d" % index for index in range(250)])
-    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery)
+    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery, writer=writer)
     forget_last_commit(checkpoint)
     topics.produce(source, [b"%d" % index for index in range(250, 300)])
-    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery)
+    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery, writer=writer)
     counts = Counter(topics.values(target))
     assert sorted(int(value or b"") for value in counts) == list(range(300))
     assert set(counts.values()) == times

@@ -35,7 +35,7 @@ class OpenTransaction(Protocol):
 
 
 def write_at_least_once(batches: Iterable[pa.RecordBatch], options: SinkOptions) -> Written:
-    write = write_plainly if can_send(options.client) else write_by_library
+    write = write_plainly if _is_plain(options) else write_by_library
     return write(batches, options.client, outgoing(options))
 
 
@@ -55,9 +55,13 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
         return _leave_to_other(options, ticket, topic)
 
 
+def _is_plain(options: SinkOptions) -> bool:
+    return options.writer == "auto" and can_send(options.client)
+
+
 def _opened(options: SinkOptions, ticket: Ticket, topic: str) -> OpenTransaction | Done:
     """A transaction to write into, or what is committed if the batch is."""
-    opened = opened_plainly if can_send(options.client) else opened_by_library
+    opened = opened_plainly if _is_plain(options) else opened_by_library
     return opened(options.client, ticket, topic, in_any_topic=options.topic is None)
 
 
@@ -77,7 +81,7 @@ def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, 
 def _leave_to_other(options: SinkOptions, ticket: Ticket, topic: str) -> Written:
     """Another attempt of this task took the id over. If it commits the batch, there is nothing left to do."""
     deadline_s = time.monotonic() + OTHERS_S_MAX
-    look = done_plainly if can_send(options.client) else done_by_library
+    look = done_plainly if _is_plain(options) else done_by_library
     while time.monotonic() < deadline_s:
         done = look(options.client, ticket, topic, in_any_topic=options.topic is None)
         if done is not None and done.batch >= ticket.batch:

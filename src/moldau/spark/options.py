@@ -40,7 +40,8 @@ SOURCE_OPTIONS = (
     "readAnew",
 )  # fmt: skip
 SINK_OPTIONS = (
-    "topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", "queryId", "batchId", *FORMATS,
+    "topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", "queryId", "batchId", "writer",
+    *FORMATS,
 )  # fmt: skip
 
 AT_LEAST_ONCE = "at-least-once"
@@ -99,6 +100,7 @@ class SinkOptions:
     delivery: str
     query_name: str | None
     formats: Mapping[str, str]
+    writer: str = "auto"
     query_id: str | None = None  # these two make a batch write inside foreachBatch as exact as a streaming one
     batch: int | None = None
 
@@ -145,6 +147,7 @@ def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         ),
         query_name=values.text("queryName") or None,
         formats=_formats(values),
+        writer=values.choice("writer", ("auto", "librdkafka"), default="auto"),
         query_id=values.text("queryId") or None,
         batch=batch,
     )
