@@ -9,7 +9,6 @@ a query that goes back to offsets which it never read must not take them for don
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from confluent_kafka.admin import NewTopic
 
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, admin_client, client_config, group_consumer, reason
+from moldau.spark.group_offsets import committed
 from moldau.spark.offsets import OffsetRange, Place
 
 HEADER_PREFIX = "moldau.dead-letter."
@@ -30,14 +30,6 @@ SKIPPED_GROUP = "skipped"
 
 HELD_LETTERS_MAX = 10_000  # a topic of the wrong format is all letters: they are written in pieces, not all kept
 HELD_BYTES_MAX = 32 << 20
-PAUSE_S = 0.1
-COORDINATOR_MOVES = (
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-)
-
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -197,18 +189,6 @@ class LetterBox:
         for letter in letters:
             headers = letter_headers(letter, self.range.place, self.query)
             produce(producer, topic, key=letter.key, value=letter.value, headers=headers)
-
-
-def committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
-    """The offsets of the consumer's group; a coordinator that moves or loads is waited for: librdkafka does not."""
-    deadline_s = time.monotonic() + ANSWER_S_MAX
-    while True:
-        try:
-            return list(consumer.committed(places, timeout=ANSWER_S_MAX))
-        except KafkaException as wrong:
-            if wrong.args[0].code() not in COORDINATOR_MOVES or time.monotonic() > deadline_s:
-                raise
-        time.sleep(PAUSE_S)
 
 
 def letter_producer(client: ClientSettings, transactional_id: str) -> Producer:

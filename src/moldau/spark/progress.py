@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, admin_client, group_consumer, reason
 from moldau.spark.data_loss import LOG
+from moldau.spark.group_offsets import committed
 from moldau.spark.offsets import Offsets, Place
 from moldau.spark.running_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property
 
@@ -106,7 +107,7 @@ class Progress:
 
     def _find_group(self, offsets: Mapping[Place, int]) -> None:
         places = [TopicPartition(place.topic, place.partition) for place in offsets]
-        found = group_consumer(self.client, self.meeting_group).committed(places, timeout=ANSWER_S_MAX)
+        found = committed(group_consumer(self.client, self.meeting_group), places)
         metadata = next((each.metadata for each in found if each.metadata), None)
         if metadata is None:
             return  # no task has run yet
@@ -117,5 +118,6 @@ class Progress:
 
     def _complain(self, wrong: KafkaException) -> None:
         if not self.has_complained:
-            LOG.warning("offsets of the query are not committed to group %s: %s", self.group_id, reason(wrong))
+            where = f"group {self.group_id}" if self.group_id else "its group"
+            LOG.warning("offsets of the query are not committed to %s: %s", where, reason(wrong))
         self.has_complained = True

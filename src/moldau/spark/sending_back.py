@@ -11,7 +11,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, client_config, reason
-from moldau.spark.dead_letters import HEADER_NAMES, HEADER_PREFIX, Headers, committed, letter_producer, produce
+from moldau.spark.dead_letters import HEADER_NAMES, HEADER_PREFIX, Headers, letter_producer, produce
+from moldau.spark.group_offsets import committed
 from moldau.spark.offsets import Place
 
 GROUP_SUFFIX = ".send-back"
