@@ -31,6 +31,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.brokers import java
 from bench.memory import watched
+from moldau.spark.workers import worker_python
 from tests.brokers import running_broker
 from tests.spark.stock.environment import CONNECTOR, stock_python
 from tests.spark.stock.running import JobRunner, running_jobs
@@ -103,10 +104,11 @@ class Side:
 def session(format_name: str, master: str, errors: Path) -> Iterator[JobRunner]:
     is_ours = format_name == "moldau"
     python = sys.executable if is_ours else stock_python()
+    workers = worker_python() if is_ours else python
     command = [python, str(JOBS), format_name, master, "" if is_ours else CONNECTOR]
     with (
         errors.open("ab") as output,
-        running_jobs(command, errors=output, environment={"PYSPARK_PYTHON": python, "PYTHONPATH": ""}) as runner,
+        running_jobs(command, errors=output, environment={"PYSPARK_PYTHON": workers, "PYTHONPATH": ""}) as runner,
     ):
         yield runner
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from moldau.spark.workers import worker_python
 from tests.spark.servers import home_of_its_own
 from tests.spark.tables.postgresql import running_postgresql
 from tests.spark.topics import Topics
@@ -54,7 +54,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     # Workers run this interpreter, with this checkout on their path, whatever `python3` means elsewhere.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = worker_python()
     scratch, master = tmp_path_factory.mktemp("spark"), os.environ.get(MASTER, "local[2]")
     if master.startswith("local-cluster"):
         os.environ["SPARK_HOME"] = str(home_of_its_own(scratch))

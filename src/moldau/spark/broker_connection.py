@@ -25,6 +25,7 @@ class BrokerConnection:
         self._client_id = client_id
         self._correlation_id = 0
         self._unanswered: deque[tuple[int, int]] = deque()
+        self._buffer = memoryview(b"")
         self._socket = socket.create_connection((host, port), timeout=timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
@@ -47,7 +48,7 @@ class BrokerConnection:
             self._socket.sendall(part)
 
     def answer(self, kind: type[Answer]) -> Answer:
-        """The answer to the oldest request that has none yet."""
+        """The answer to the oldest request that has none yet; bytes in it are valid until the next one is taken."""
         if not self._unanswered:
             raise OSError("nothing was asked on this connection")
         expected, version = self._unanswered.popleft()
@@ -66,8 +67,11 @@ class BrokerConnection:
         return self.answer(kind)
 
     def _receive(self, size: int) -> memoryview:
-        # numpy leaves new memory as it is, where a bytearray would be filled with zeros first.
-        view = memoryview(np.empty(size, np.uint8).data)
+        if size > len(self._buffer):
+            # One buffer for all answers: a new one for each would be mapped page by page, which takes as long as to
+            # fill it. numpy leaves new memory as it is, where a bytearray would be filled with zeros first.
+            self._buffer = memoryview(np.empty(size + size // 4, np.uint8).data)
+        view = self._buffer[:size]
         filled = 0
         while filled < size:
             count = self._socket.recv_into(view[filled:], size - filled)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.reasons import said_by
 from moldau.spark.pipelines.terminal import filtered
+from moldau.spark.workers import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
         said = {**_driver_settings(log), **(LOCAL_SETTINGS if master.startswith("local") else {}), **said}
         if master.startswith("local"):
             # Spark's own choice is whatever python3 is on the path, which may know nothing of us.
-            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            os.environ.setdefault("PYSPARK_PYTHON", worker_python())
     builder = builder.appName(name)
     for key, value in said.items():
         builder = builder.config(key, value)
