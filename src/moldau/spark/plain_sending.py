@@ -29,6 +29,7 @@ PRODUCE_VERSION = 8  # later ones name topics by id, or take part in transaction
 ACKS_ALL = -1
 IN_FLIGHT_MAX = 4  # a broker knows the last five batches of a producer again
 REQUEST_BYTES_MAX = 4 * 1024 * 1024
+RECORD_BYTES = 16  # of a record beside its key, its value and its headers
 WAITING_BYTES_MAX = 64 * 1024 * 1024  # what a task keeps in memory beside the Arrow batch it works on
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
 
@@ -100,8 +101,9 @@ class PlainSender:
         place = Place(records.topic, records.partition)
         waiting = self._waiting.setdefault(place, Waiting())
         waiting.records.append(records)
-        waiting.size_bytes += records.size_bytes
-        self._waiting_bytes += records.size_bytes
+        size_bytes = _memory_bytes(records)
+        waiting.size_bytes += size_bytes
+        self._waiting_bytes += size_bytes
         if waiting.size_bytes >= self._rules.batch_bytes_max:
             self._launch([place])
         elif self._waiting_bytes >= WAITING_BYTES_MAX:
@@ -192,7 +194,7 @@ class PlainSender:
         while True:
             try:
                 step()
-            except (OSError, ProtocolViolation, BrokerRefused) as wrong:
+            except (OSError, ProtocolViolation, BrokerRefused, NoAnswer) as wrong:
                 self._judge(wrong)
                 deadline_s = deadline_s or time.monotonic() + self._rules.delivery_s_max
                 if time.monotonic() > deadline_s:
@@ -222,6 +224,12 @@ class PlainSender:
             raise Fenced(str(wrong)) from None
         if wrong.code not in PASSING:
             raise NoAnswer(f"records could not be written: {wrong}") from None
+
+
+def _memory_bytes(records: Records) -> int:
+    """About what they take: a record without key and value takes something too."""
+    headers_bytes = 0 if records.headers is None else records.headers.nbytes
+    return records.size_bytes + headers_bytes + len(records) * RECORD_BYTES
 
 
 def _by_topic(batches: Iterable[Batch]) -> list[TopicProduceData]:
