@@ -19,9 +19,8 @@ SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
 @contextmanager
-def connected(master: str, folder: Path) -> Iterator[SparkSession]:
-    from pyspark.sql.connect.session import SparkSession
-
+def connect_server(master: str, folder: Path) -> Iterator[str]:
+    """Its URL."""
     (port,) = free_ports(1)
     home, output = home_of_its_own(folder), folder / "connect.txt"
     # The name of the class decides; the file that a submission must name is never opened.
@@ -29,12 +28,19 @@ def connected(master: str, folder: Path) -> Iterator[SparkSession]:
     interpreter = {"PYSPARK_PYTHON": sys.executable}
     with spark_server("spark-submit", arguments, output=output, home=home, environment=interpreter) as process:
         wait_for_port(HOST, port, process, output=output)
-        # A plain `SparkSession.builder.remote` refuses where this process has a session of the other kind as well.
-        session = SparkSession.builder.remote(f"sc://{HOST}:{port}").create()
-        try:
-            yield session
-        finally:
-            session.stop()
+        yield f"sc://{HOST}:{port}"
+
+
+@contextmanager
+def connected(url: str) -> Iterator[SparkSession]:
+    from pyspark.sql.connect.session import SparkSession
+
+    # A plain `SparkSession.builder.remote` refuses where this process has a session of the other kind as well.
+    session = SparkSession.builder.remote(url).create()
+    try:
+        yield session
+    finally:
+        session.stop()
 
 
 def _settings(port: int, folder: Path) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.spark.connecting import connected
+from tests.cli.conftest import command
+from tests.spark.connecting import connect_server, connected
 from tests.spark.tables.sinks import sink_of
 from tests.spark.test_batch_read import read
 from tests.spark.test_sink import forget_last_commit, stream_copy, write
@@ -21,9 +25,23 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(900)]
 
 
+UPSERTS = """\
+set bootstrap.servers = '{bootstrap}';
+create stream numbers from topic '{topic}' with (valueFormat = json, valueSchema = 'id bigint, n bigint');
+create sink newest into database 'newest' key (id) upsert with (url = '{url}', orderBy = 'n')
+    as select id, n from numbers;
+"""
+
+
 @pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with connected("local-cluster[2,1,1024]", tmp_path_factory.mktemp("connect")) as session:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server("local-cluster[2,1,1024]", tmp_path_factory.mktemp("connect")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def remote(server: str) -> Iterator[SparkSession]:
+    with connected(server) as session:
         yield session  # type: ignore[misc]
 
 
@@ -96,3 +114,15 @@ def test_a_wrong_option_is_named(remote: SparkSession, topics: Topics) -> None:
     topic = topics.create()
     with pytest.raises(Exception, match="startingOffsets was probably meant"):
         read(remote, topics, topic, startingOffset="earliest").collect()
+
+
+def test_a_pipeline_upserts(server: str, topics: Topics, tmp_path: Path) -> None:
+    topic, database = topics.create(partitions=2), tmp_path / "newest.db"
+    topics.produce(topic, [json.dumps({"id": each % 10, "n": each}).encode() for each in range(100)])
+    file = tmp_path / "upserts.sql"
+    file.write_text(UPSERTS.format(bootstrap=topics.bootstrap, topic=topic, url=f"sqlite:///{database}"))
+    run = command("pipeline", "run", str(file), "--once", "--restarts", "0", "--master", server)
+    ended = subprocess.run(run, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    rows = sqlite3.connect(database).execute("select id, n from newest order by id").fetchall()
+    assert rows == [(each, 90 + each) for each in range(10)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +42,7 @@ FORMATS_WITHOUT_UPDATE = ("moldau", "moldau_delta", "moldau_iceberg", "moldau_sq
 class BatchDelivery:
     """Writes a query's batches as batches: by the query's id and the batch's number each is there once."""
 
-    query_name: str
+    checkpoint: str
     format_name: str
     options: dict[str, str]
 
@@ -54,8 +55,9 @@ class BatchDelivery:
         session = batch.sparkSession
         if hasattr(session, "_sc"):
             return str(session.sparkContext.getLocalProperty(QUERY_PROPERTY))
-        # A Connect server runs this beside itself, without a context to ask.
-        return next(str(query.id) for query in session.streams.active if query.name == self.query_name)
+        # A Connect server runs this beside itself, in a session that knows of no query and has no context to ask.
+        (metadata,) = session.read.text(f"{self.checkpoint}/metadata").collect()
+        return str(json.loads(metadata[0])["id"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Job:
         )
         kind = _format(self.sink.endpoint)
         if _output(self.sink) is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
-            writer = writer.foreachBatch(BatchDelivery(self.query_name, kind, self.options))
+            writer = writer.foreachBatch(BatchDelivery(str(self.checkpoint), kind, self.options))
         else:
             writer = writer.format(kind).options(**self.options)
         if self.schedule.is_once:
