@@ -181,6 +181,13 @@ def test_a_record_that_is_too_large_is_refused_in_words(bootstrap: str) -> None:
     check_all_in_order(read(bootstrap, topic), 10)
 
 
+def test_a_topic_that_takes_small_batches_gets_small_batches(bootstrap: str) -> None:
+    topic = created(bootstrap, "smaller", max_message_bytes="2000")
+    options = options_of(bootstrap, topic)
+    write_plainly([rows_of(0)], options.client, outgoing(options))
+    check_all_in_order(read(bootstrap, topic), ROWS)
+
+
 def test_a_partition_that_is_not_there_is_named(bootstrap: str) -> None:
     topic = created(bootstrap, "few")
     options = options_of(bootstrap, topic)

@@ -126,6 +126,18 @@ def test_a_query_that_was_overtaken_by_retention(spark: SparkSession, topics: To
     assert sink.values == [b"8", b"9"]
 
 
+def test_a_topic_that_goes_and_comes_back(spark: SparkSession, topics: Topics, checkpoint: Path) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b"old"])
+    frame = stream(spark, topics, subscribe=topic, failOnDataLoss="false")
+    run_once(frame, checkpoint)
+    topics.delete(topic)
+    assert run_once(frame, checkpoint)[0].values == []
+    topics.create_named(topic)
+    topics.produce(topic, [b"new", b"newer"])
+    assert run_once(frame, checkpoint)[0].values == [b"new", b"newer"]
+
+
 def test_committed_records_only(spark: SparkSession, topics: Topics, checkpoint: Path) -> None:
     topic = topics.create()
     topics.transaction(topic, [b"kept"], commit=True)

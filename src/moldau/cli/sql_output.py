@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
@@ -70,7 +71,9 @@ def text(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Spark's values as JSON knows them."""
+    """Spark's values as JSON knows them; it has no number for what is none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode(errors="backslashreplace")
     if isinstance(value, datetime | date):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias, TypeVar
 
 from moldau.core.errors import ErrorCode, ProtocolViolation
@@ -15,6 +15,11 @@ from moldau.spark.broker_connection import BrokerConnection
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, CLIENT_ID, NoAnswer
 from moldau.spark.offsets import Place
+from moldau.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from moldau.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from moldau.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from moldau.wire.schema import Message
@@ -25,10 +30,14 @@ Answer = TypeVar("Answer", bound=Message)
 # Every broker since 2020 has these versions, and so has Apache Kafka 4.
 METADATA_VERSION = 4
 FIND_COORDINATOR_VERSION = 2
+DESCRIBE_CONFIGS_VERSION = 1
+TOPIC_RESOURCE = 2
+BATCH_BYTES_CONFIG = "max.message.bytes"
 GROUP, TRANSACTION = 0, 1
 
 CLUSTERS_MAX = 4
 PAUSE_S = 0.1
+DELIVERY_MS_MAX = 120_000
 MARKERS_PAUSE_S = 0.005  # the markers of a transaction that has just ended take a moment
 DEFAULT_PORT = 9092
 
@@ -66,12 +75,21 @@ class PlainBrokers:
         self._connections: dict[tuple[Address, bool], BrokerConnection] = {}
         self._leaders: dict[str, dict[int, int]] = {}
         self._coordinators: dict[tuple[int, str], Address] = {}
+        self._batch_bytes: dict[str, int] = {}
+        self._delivery_s_max = int(given.get("delivery.timeout.ms", DELIVERY_MS_MAX)) / 1000
+        self._was_reached = False
+
+    @property
+    def patience_s(self) -> float:
+        """A cluster that was there is waited for as long as records are; an address where nobody was, not as long."""
+        return self._delivery_s_max if self._was_reached else ANSWER_S_MAX
 
     def connection(self, address: Address, *, is_for_records: bool = False) -> BrokerConnection:
         """Records have connections of their own: their answers are taken later than those to questions."""
         key = address, is_for_records
         if key not in self._connections:
             self._connections[key] = BrokerConnection(*address, client_id=self.client_id, timeout_s=ANSWER_S_MAX)
+            self._was_reached = True
         return self._connections[key]
 
     def forget(self) -> None:
@@ -81,6 +99,7 @@ class PlainBrokers:
         self._connections.clear()
         self._leaders.clear()
         self._coordinators.clear()
+        self._batch_bytes.clear()
 
     def look_again(self) -> None:
         """Topics may have got partitions since the last task."""
@@ -88,6 +107,17 @@ class PlainBrokers:
 
     def partition_count(self, topic: str) -> int:
         return len(self._leaders_of(topic))
+
+    def batch_bytes_max(self, topic: str) -> int | None:
+        """How large a batch the topic takes; None where that can't be learnt."""
+        if topic not in self._batch_bytes:
+            wanted = DescribeConfigsResource(TOPIC_RESOURCE, topic, [BATCH_BYTES_CONFIG])
+            request = DescribeConfigsRequest(resources=[wanted])
+            ask = partial(self._call_anywhere, request, DESCRIBE_CONFIGS_VERSION, DescribeConfigsResponse)
+            found = [each for result in self.patiently(ask).results for each in result.configs]
+            value = next((each.value for each in found if each.name == BATCH_BYTES_CONFIG), None)
+            self._batch_bytes[topic] = int(value) if value is not None else 0
+        return self._batch_bytes[topic] or None
 
     def leader(self, place: Place) -> Address:
         leaders = self._leaders_of(place.topic)
@@ -116,7 +146,7 @@ class PlainBrokers:
         return self.patiently(ask)
 
     def patiently(self, ask: Callable[[], Answer]) -> Answer:
-        deadline_s = time.monotonic() + ANSWER_S_MAX
+        deadline_s = time.monotonic() + self.patience_s
         while True:
             try:
                 return ask()
@@ -131,7 +161,7 @@ class PlainBrokers:
                     self.forget()
                     pause_s = PAUSE_S
             if time.monotonic() > deadline_s:
-                raise NoAnswer(f"no answer from {self.servers} for {ANSWER_S_MAX:.0f} s: {problem}")
+                raise NoAnswer(f"no answer from {self.servers} for {self.patience_s:.0f} s: {problem}")
             time.sleep(pause_s)
 
     def anywhere(self) -> BrokerConnection:
@@ -146,6 +176,9 @@ class PlainBrokers:
             except OSError as wrong:
                 problem = wrong
         raise problem or OSError(f"no broker is named by {self.servers!r}")
+
+    def _call_anywhere(self, request: Message, version: int, answer: type[Answer]) -> Answer:
+        return self.anywhere().call(request, version, answer)
 
     def _leaders_of(self, topic: str) -> dict[int, int]:
         if topic not in self._leaders:

@@ -21,7 +21,7 @@ from moldau.spark.outgoing import Records
 from moldau.spark.plain_brokers import PASSING, PAUSE_S, Address, BrokerRefused, PlainBrokers, check
 from moldau.spark.record_building import RecordsBytes, build_batch, record_bytes
 from moldau.spark.tickets import Fenced
-from moldau.wire.batch import SEQUENCE_MAX, TRANSACTIONAL
+from moldau.wire.batch import HEADER_BYTES, SEQUENCE_MAX, TRANSACTIONAL
 from moldau.wire.compression import Codec
 from moldau.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
@@ -129,8 +129,14 @@ class PlainSender:
         waiting = self._waiting.pop(place)
         self._waiting_bytes -= waiting.size_bytes
         columns = _joined(waiting.records)
-        for content in record_bytes(*columns, batch_bytes_max=self._rules.batch_bytes_max):
+        for content in record_bytes(*columns, batch_bytes_max=self._batch_bytes_max(place.topic)):
             yield self._batch(place, content)
+
+    def _batch_bytes_max(self, topic: str) -> int:
+        """A topic may take less than what is usual."""
+        allowed = self._brokers.batch_bytes_max(topic)
+        own = self._rules.batch_bytes_max
+        return own if allowed is None else max(1, min(own, allowed - HEADER_BYTES))
 
     def _batch(self, place: Place, content: RecordsBytes) -> Batch:
         sequence = self._sequences.get(place, 0)

@@ -110,7 +110,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         ranges = split(
             ranges_between(readable, ended), tasks_min=options.tasks_min, records_max=options.records_per_task_max
         )
-        self.splits = max(self.splits, *(sum(each.place == place for each in ranges) for place in ended))
+        self.splits = max([self.splits, *(sum(each.place == place for each in ranges) for place in ended)])
         return task_ranges(ranges, announce_to=self.progress.announcement if options.commits_offsets else None)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
