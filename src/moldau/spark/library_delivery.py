@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -18,21 +17,14 @@ from confluent_kafka import (
 
 from moldau.spark.client_settings import ClientSettings
 from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, admin_client, client_config, reason
+from moldau.spark.group_offsets import committed
 from moldau.spark.outgoing import Outgoing
 from moldau.spark.producing import WRITING, DeliveryFailures, Written, flush, produce
 from moldau.spark.tickets import Done, Fenced, Ticket, done_of, note_of
 
 PRODUCERS_MAX = 8  # each has threads and connections of its own
-PAUSE_S = 0.1
 TRANSACTION = {"transaction.timeout.ms": "300000"}
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
-# A coordinator that moves or starts, and markers of a transaction that are still on their way.
-NOT_YET = (
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-)
 # Settings of the user that idempotence, which is on by default as in Java, would contradict.
 WEAKER = ("acks", "request.required.acks", "retries", "max.in.flight.requests.per.connection", "enable.idempotence")
 
@@ -189,7 +181,7 @@ def _committed(
 ) -> Done | None:
     """The newest batch that the task's group has; where rows name their topics, it may stand under any of them."""
     # The second call brings the process down while the group has no coordinator: the first one waits for it.
-    found = _committed_in(progress, topic)
+    found = committed(progress, [TopicPartition(topic, 0)])
     if in_any_topic:
         asked = admin_client(settings).list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group)], require_stable=True, request_timeout=ANSWER_S_MAX
@@ -197,15 +189,3 @@ def _committed(
         found = asked[group].result().topic_partitions
     newest = max((each for each in found if each.offset >= 0), key=lambda each: int(each.offset), default=None)
     return None if newest is None else done_of(newest.offset, newest.metadata)
-
-
-def _committed_in(progress: Consumer, topic: str) -> list[TopicPartition]:
-    deadline_s = time.monotonic() + ANSWER_S_MAX
-    while True:
-        try:
-            found: list[TopicPartition] = progress.committed([TopicPartition(topic, 0)], timeout=ANSWER_S_MAX)
-            return found
-        except KafkaException as wrong:
-            if wrong.args[0].code() not in NOT_YET or time.monotonic() > deadline_s:
-                raise
-            time.sleep(PAUSE_S)
