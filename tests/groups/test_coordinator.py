@@ -10,11 +10,11 @@ from typing import Any
 from moldau.coordinator.journal import Producer
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
-from moldau.groups.classic import Syncing
+from moldau.groups.classic.group import State
+from moldau.groups.classic.membership import Syncing
 from moldau.groups.coordinator import GroupCoordinator
-from moldau.groups.group import State
 from moldau.groups.limits import GroupLimits
-from moldau.groups.offsets import CommittedPartition, Committing
+from moldau.groups.offsets.classic import CommittedPartition, Committing
 from moldau.replication.partition import Leadership, Partition
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.sync_group import SyncGroupResponse

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from moldau.core.errors import ProtocolViolation
-from moldau.groups.group import Group, State
-from moldau.groups.members import Member, Protocol
+from moldau.groups.classic.group import Group, State
+from moldau.groups.classic.members import Member, Protocol
 from moldau.groups.records import (
     ClassicFact,
     CommittedOffset,

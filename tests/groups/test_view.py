@@ -4,9 +4,9 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
-from moldau.groups.consumer_group import ConsumerGroup
-from moldau.groups.consumer_members import ConsumerMember
-from moldau.groups.group import Group, State
+from moldau.groups.classic.group import Group, State
+from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.consumer.members import ConsumerMember
 from moldau.groups.limits import GroupLimits
 from moldau.groups.records import CommittedOffset, OffsetCommitted, OffsetPending
 from moldau.groups.shard import GroupShard

@@ -7,10 +7,10 @@ from typing import Any
 
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
-from moldau.groups.classic import Leaving, Syncing
-from moldau.groups.group import Group, State
+from moldau.groups.classic.group import Group, State
+from moldau.groups.classic.members import Joining, Protocol
+from moldau.groups.classic.membership import Leaving, Syncing
 from moldau.groups.limits import GroupLimits
-from moldau.groups.members import Joining, Protocol
 from moldau.groups.shard import GroupShard
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.sync_group import SyncGroupResponse

@@ -8,8 +8,8 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
+from moldau.log.indexes.time_index import Timed
 from moldau.log.segment import Place, Segment
-from moldau.log.time_index import Timed
 from tests.log.samples import NOW_MS, batch, config
 
 BASE = 100

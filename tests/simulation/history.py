@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from moldau.groups.consumer_facts import ProgressSet
+from moldau.groups.consumer.facts import ProgressSet
 from moldau.groups.records import GroupChanged, GroupDeleted, OffsetCommitted, OffsetDeleted
 from moldau.groups.records import decode_fact as decode_group_fact
 from moldau.log.markers import read_marker

@@ -9,7 +9,7 @@ from moldau.broker.handlers.heartbeat import heartbeat
 from moldau.broker.handlers.leave_group import leave_group
 from moldau.broker.handlers.sync_group import sync_group
 from moldau.core.errors import ErrorCode
-from moldau.groups.members import Joining, Protocol
+from moldau.groups.classic.members import Joining, Protocol
 from moldau.wire.messages.heartbeat import HeartbeatRequest
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity

@@ -15,9 +15,12 @@ from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.groups import classic, consumer_offsets, offsets, reconciliation
-from moldau.groups.consumer_group import ConsumerGroup
-from moldau.groups.pending import PendingOffsets
+from moldau.groups.classic import membership
+from moldau.groups.consumer import reconciliation
+from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.offsets import classic as classic_offsets
+from moldau.groups.offsets import consumer as consumer_offsets
+from moldau.groups.offsets.pending import PendingOffsets
 from moldau.groups.shard import GroupShard
 from moldau.replication.partition import Partition
 from moldau.transactions import producers, transaction
@@ -59,12 +62,12 @@ def show_what_was_aborted(patch: pytest.MonkeyPatch) -> None:
 
 
 def accept_old_generations(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(offsets, "_check_commit", lambda group, committing: ErrorCode.NONE)
+    patch.setattr(classic_offsets, "_check_commit", lambda group, committing: ErrorCode.NONE)
 
 
 def give_everybody_the_same(patch: pytest.MonkeyPatch) -> None:
-    assigned = classic._assigned
-    patch.setattr(classic, "_assigned", lambda group, member_id: assigned(group, group.leader or member_id))
+    assigned = membership._assigned
+    patch.setattr(membership, "_assigned", lambda group, member_id: assigned(group, group.leader or member_id))
 
 
 def give_what_another_has(patch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from moldau.core.ids import ProducerId, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
-from moldau.log.cleaner import Cleaner
+from moldau.log.compaction.cleaner import Cleaner
 from moldau.replication.partition import Leadership, Partition
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.brokers import running_broker
-from tests.spark.test_batch_read import read
-from tests.spark.test_sink import forget_last_commit, stream_copy, write
-from tests.spark.test_stream_read import run_once, stream
+from tests.spark.reading.test_batch_read import read
+from tests.spark.reading.test_stream_read import run_once, stream
 from tests.spark.topics import Topics
+from tests.spark.writing.test_sink import forget_last_commit, stream_copy, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import moldau
-from moldau.spark.clients import NoAnswer
-from moldau.spark.cluster import Cluster
-from moldau.spark.offsets import Place
+from moldau.spark.clients.cluster import Cluster
+from moldau.spark.clients.librdkafka import NoAnswer
+from moldau.spark.offsets.places import Place
 from moldau.spark.options import source_options
 from tests.spark.topics import Topics
 

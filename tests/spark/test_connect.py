@@ -14,10 +14,10 @@ import pytest
 
 from tests.cli.conftest import command
 from tests.spark.connecting import connect_server, connected
+from tests.spark.reading.test_batch_read import read
 from tests.spark.tables.sinks import sink_of
-from tests.spark.test_batch_read import read
-from tests.spark.test_sink import forget_last_commit, stream_copy, write
 from tests.spark.topics import Topics
+from tests.spark.writing.test_sink import forget_last_commit, stream_copy, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

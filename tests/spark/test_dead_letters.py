@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaException
 
-from moldau.spark import dead_letters
-from moldau.spark.client_settings import ClientSettings
-from moldau.spark.clients import NoAnswer
-from moldau.spark.dead_letters import HEADER_PREFIX, Done, Letter, LetterBox, count_letters
-from moldau.spark.offsets import OffsetRange, Place
-from moldau.spark.sending_back import open_letter, send_back
+from moldau.spark.clients.librdkafka import NoAnswer
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.dead_letters import letters
+from moldau.spark.dead_letters.letters import HEADER_PREFIX, Done, Letter, LetterBox, count_letters
+from moldau.spark.dead_letters.sending_back import open_letter, send_back
+from moldau.spark.offsets.places import OffsetRange, Place
 from tests.spark.topics import Topics
 
 
-def letter(offset: int, value: bytes | None = b"bad", *, headers: dead_letters.Headers | None = None) -> Letter:
+def letter(offset: int, value: bytes | None = b"bad", *, headers: letters.Headers | None = None) -> Letter:
     return Letter(
         offset, timestamp_ms=1_700_000_000_000, key=b"k", value=value, headers=headers or [], reason="value: no"
     )
@@ -111,7 +111,7 @@ def test_offsets_that_were_never_read_are_not_taken_for_done(world: World) -> No
 def test_many_letters_are_written_in_pieces_and_a_second_run_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dead_letters, "HELD_LETTERS_MAX", 10)
+    monkeypatch.setattr(letters, "HELD_LETTERS_MAX", 10)
     dying = world.box(0, 100)
     dying.add(
         letter(offset) for offset in range(0, 25)
@@ -127,7 +127,7 @@ def test_what_is_skipped_is_counted_once(world: World) -> None:
         box.add([letter(1), letter(2)])
         box.close()
     place = Place(world.source, 0)
-    assert count_letters(world.client, world.group, [place], kind=dead_letters.SKIPPED_GROUP) == {place: 2}
+    assert count_letters(world.client, world.group, [place], kind=letters.SKIPPED_GROUP) == {place: 2}
     assert count_letters(world.client, world.group, [place]) == {}
 
 
@@ -174,8 +174,8 @@ def test_a_topic_that_is_not_there_is_one_clear_line(world: World) -> None:
 
 
 def test_a_letter_about_a_letter_is_opened_once() -> None:
-    inner = dead_letters.letter_headers(letter(1), Place("source", 0), "q")
-    outer = dead_letters.letter_headers(letter(7, headers=inner), Place("source.dead-letters", 2), "q")
+    inner = letters.letter_headers(letter(1), Place("source", 0), "q")
+    outer = letters.letter_headers(letter(7, headers=inner), Place("source.dead-letters", 2), "q")
     opened = open_letter(outer)
     assert opened is not None
     assert (opened.place, opened.headers) == (Place("source.dead-letters", 2), inner)

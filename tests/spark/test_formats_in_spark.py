@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from moldau.spark.dead_letters import SKIPPED_GROUP, count_letters
-from moldau.spark.offsets import Place
-from moldau.spark.sending_back import send_back
+from moldau.spark.dead_letters.letters import SKIPPED_GROUP, count_letters
+from moldau.spark.dead_letters.sending_back import send_back
+from moldau.spark.offsets.places import Place
 from tests.spark.topics import Topics
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.spark.offsets import AtOffsets, AtTimestamp, AtTimestamps, Everywhere, Place
+from moldau.spark.offsets.places import AtOffsets, AtTimestamp, AtTimestamps, Everywhere, Place
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions, Subscription, sink_options, source_options
 

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from moldau.broker.context import Services
-from moldau.log.cleaner import Cleaner
+from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.partition_log import PartitionLog
 
 log = logging.getLogger(__name__)

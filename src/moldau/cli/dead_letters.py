@@ -12,7 +12,7 @@ from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.output import TABLE, add_output_option, print_rows
 
 if TYPE_CHECKING:
-    from moldau.spark.sending_back import Opened
+    from moldau.spark.dead_letters.sending_back import Opened
 
 EXAMPLES = """\
 examples:
@@ -52,8 +52,8 @@ def parse(arguments: list[str]) -> Namespace:
 
 
 def list_letters(options: Namespace) -> int:
-    from moldau.spark.clients import NoAnswer
-    from moldau.spark.sending_back import letters
+    from moldau.spark.clients.librdkafka import NoAnswer
+    from moldau.spark.dead_letters.sending_back import letters
 
     check_topic(options)
     rows: list[dict[str, object]] = []
@@ -96,8 +96,8 @@ def check_topic(options: Namespace) -> None:
 
 
 def send_letters_back(options: Namespace) -> int:
-    from moldau.spark.clients import NoAnswer
-    from moldau.spark.sending_back import send_back
+    from moldau.spark.clients.librdkafka import NoAnswer
+    from moldau.spark.dead_letters.sending_back import send_back
 
     check_topic(options)
     try:

@@ -14,12 +14,12 @@ from moldau.coordinator.shards import Shards, Slot, nobody_hears
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
-from moldau.groups import classic
-from moldau.groups.group import Group
+from moldau.groups.classic import membership
+from moldau.groups.classic.group import Group
+from moldau.groups.consumer.topics import Topics
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
-from moldau.groups.offsets import Committing
+from moldau.groups.offsets.classic import Committing
 from moldau.groups.shard import GroupShard
-from moldau.groups.topics import Topics
 from moldau.replication.partition import Partition
 
 R = TypeVar("R")
@@ -130,4 +130,4 @@ class GroupCoordinator:
 
 
 def _decide_overfull(group: Group, shard: GroupShard, now_ms: int) -> Decision[None]:
-    return classic.decide_overfull(group, limits=shard.limits, now_ms=now_ms)
+    return membership.decide_overfull(group, limits=shard.limits, now_ms=now_ms)

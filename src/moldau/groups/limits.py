@@ -10,7 +10,7 @@ import msgspec
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.group import effective_group_int
-from moldau.groups.assignors import ASSIGNORS
+from moldau.groups.consumer.assignors import ASSIGNORS
 
 NEW_MEMBER_TIMEOUT_MS = 5 * 60 * 1000  # Kafka's: a client that vanished while it first joined is forgotten after this
 MINUTE_MS = 60_000

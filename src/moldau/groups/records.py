@@ -9,19 +9,21 @@ from typing import TypeAlias
 import msgspec
 
 from moldau.core.ids import ZERO_UUID
-from moldau.groups.consumer_facts import ConsumerFact
-from moldau.groups.consumer_records import decode_consumer_fact
-from moldau.groups.group import Group, State
-from moldau.groups.members import Member, Protocol
-from moldau.groups.record_versions import SHORT, known_version, version_of
+from moldau.groups.classic.group import Group, State
+from moldau.groups.classic.members import Member, Protocol
+from moldau.groups.classic.subscriptions import subscribed_topics
+from moldau.groups.consumer.facts import ConsumerFact
+from moldau.groups.consumer.records import decode_consumer_fact
 from moldau.groups.schemas import (
+    SHORT,
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
+    known_version,
+    version_of,
 )
-from moldau.groups.subscriptions import subscribed_topics
 from moldau.log.markers import encode_marker
 from moldau.wire.codec import decode, encode
 

@@ -6,12 +6,16 @@ to live, and groups in version 3; all versions are read.
 
 from __future__ import annotations
 
+from struct import Struct as Layout
 from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
+from moldau.core.errors import ProtocolViolation
 from moldau.core.ids import ZERO_UUID
 from moldau.wire.schema import IGNORABLE, NEVER, Bytes, Int32, Int64, Uuid, nullable, since, tagged, within
+
+SHORT = Layout(">h")  # every key begins with its kind, every value with its version
 
 
 class OffsetCommitKey(Struct, gc=False):
@@ -67,3 +71,17 @@ class GroupMetadataValue(Struct, gc=False):
     leader: str | None = ""
     current_state_timestamp: Annotated[Int64, since(2), IGNORABLE] = -1
     members: list[MemberMetadata] = []
+
+
+def version_of(view: memoryview) -> int:
+    if len(view) < SHORT.size:
+        raise ProtocolViolation(f"a record of {len(view)} bytes has no version")
+    version: int = SHORT.unpack_from(view)[0]
+    return version
+
+
+def known_version(value: memoryview, versions: tuple[int, int]) -> int:
+    version = version_of(value)
+    if not versions[0] <= version <= versions[1]:
+        raise ProtocolViolation(f"a record's value has version {version}; known are {versions[0]} to {versions[1]}")
+    return version

@@ -1,7 +1,7 @@
 """The groups whose ids fall into one partition of `__consumer_offsets`: their state, and every decision about it.
 
 A group is classic or a consumer group. One becomes the other by the first member of the other kind, or the last: here
-if nobody else is there, by `migration.py` if members go along.
+if nobody else is there, by `migration/conversion.py` if members go along.
 
 Decisions read the state and change nothing; `apply` changes it and looks at no clock. Recovery is `apply` of what the
 log holds.
@@ -15,20 +15,25 @@ from typing import Any, TypeVar
 from moldau.coordinator.journal import Stored
 from moldau.core.decision import Decision, Timer
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.groups import classic, consumer_offsets, heartbeating, joining, migration, mixed, offsets
-from moldau.groups.classic import Leaving, Syncing, SyncReply
-from moldau.groups.consumer_facts import ConsumerFact, GroupEpochSet, is_removal
-from moldau.groups.consumer_group import ConsumerGroup
-from moldau.groups.consumer_records import encode_consumer_fact
-from moldau.groups.consumer_turn import CONSUMER_REBALANCE, CONSUMER_REGEX, CONSUMER_TIMERS, ConsumerTurn
-from moldau.groups.group import Group
-from moldau.groups.heartbeating import Beat
-from moldau.groups.joining import JoinReply
+from moldau.groups.classic import joining, membership
+from moldau.groups.classic.group import Group
+from moldau.groups.classic.joining import JoinReply
+from moldau.groups.classic.members import Joining
+from moldau.groups.classic.membership import Leaving, Syncing, SyncReply
+from moldau.groups.classic.rebalance import JOIN, SESSION, SYNC, session_key
+from moldau.groups.consumer import heartbeating
+from moldau.groups.consumer.facts import ConsumerFact, GroupEpochSet, is_removal
+from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.consumer.heartbeating import Beat
+from moldau.groups.consumer.records import encode_consumer_fact
+from moldau.groups.consumer.topics import Topics
+from moldau.groups.consumer.turn import CONSUMER_REBALANCE, CONSUMER_REGEX, CONSUMER_TIMERS, ConsumerTurn
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
-from moldau.groups.members import Joining
-from moldau.groups.offsets import Committing, GroupOffsets
-from moldau.groups.pending import PendingOffsets
-from moldau.groups.rebalance import JOIN, SESSION, SYNC, session_key
+from moldau.groups.migration import conversion, mixed
+from moldau.groups.offsets import classic as classic_offsets
+from moldau.groups.offsets import consumer as consumer_offsets
+from moldau.groups.offsets.classic import Committing, GroupOffsets
+from moldau.groups.offsets.pending import PendingOffsets
 from moldau.groups.records import (
     CommittedOffset,
     Fact,
@@ -43,7 +48,6 @@ from moldau.groups.records import (
     decode_pending,
     encode_fact,
 )
-from moldau.groups.topics import Topics
 from moldau.wire.batch import NO_PRODUCER_ID
 from moldau.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
@@ -162,11 +166,11 @@ class GroupShard:
         kind, group_id, member_id = key
         group, limits = self.groups.get(group_id), self.limits
         if kind == SESSION:
-            return classic.decide_session_expired(group, group_id, member_id, limits=limits, now_ms=now_ms)
+            return membership.decide_session_expired(group, group_id, member_id, limits=limits, now_ms=now_ms)
         if kind == JOIN:
-            return classic.decide_join_expired(group, group_id, limits=limits, now_ms=now_ms)
+            return membership.decide_join_expired(group, group_id, limits=limits, now_ms=now_ms)
         if kind == SYNC:
-            return classic.decide_sync_expired(group, group_id, limits=limits, now_ms=now_ms)
+            return membership.decide_sync_expired(group, group_id, limits=limits, now_ms=now_ms)
         if kind in CONSUMER_TIMERS:
             return self._decide_consumer_timer(kind, group_id, member_id, now_ms)
         return self.decide_expiry(now_ms)
@@ -189,7 +193,7 @@ class GroupShard:
                 raise heartbeating.no_group(group_id, is_classic=old is not None, is_leaving=beat.is_leaving)
             turn = self._turn(group or ConsumerGroup(group_id), now_ms)
             if old is not None and not old.is_empty:
-                migration.upgrade(turn, old)
+                conversion.upgrade(turn, old)
             reply = heartbeating.leave(turn, beat) if beat.is_leaving else heartbeating.heartbeat(turn, beat)
         except ApiError as wrong:
             return Decision.reply_only(
@@ -198,15 +202,15 @@ class GroupShard:
         decision = turn.decide(reply)
         if old is not None:
             facts = (GroupDeleted(group_id), *decision.records)
-            return Decision(facts, reply, decision.timers, migration.interrupted(old))
+            return Decision(facts, reply, decision.timers, conversion.interrupted(old))
         return self._or_downgraded(turn, decision)
 
     def _or_downgraded(self, turn: ConsumerTurn, decision: Decision[R]) -> Decision[R]:
         """What was decided, unless only classic members are left by it."""
-        if not decision.records or not migration.may_downgrade(turn.group, turn.config, self.limits):
+        if not decision.records or not conversion.may_downgrade(turn.group, turn.config, self.limits):
             return decision
         before = self.consumer_groups[turn.group.group_id]
-        return migration.downgrade(turn, decision.reply, ended=before, generation=before.epoch, limits=self.limits)
+        return conversion.downgrade(turn, decision.reply, ended=before, generation=before.epoch, limits=self.limits)
 
     def decide_join(self, request: Joining, now_ms: int) -> Decision[JoinReply]:
         consumer_group = self.consumer_groups.get(request.group_id)
@@ -222,7 +226,7 @@ class GroupShard:
         consumer_group = self.consumer_groups.get(request.group_id)
         if consumer_group is not None:
             return mixed.decide_sync(self._turn(consumer_group, now_ms), request)
-        return classic.decide_sync(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
+        return membership.decide_sync(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
 
     def decide_heartbeat(
         self, group_id: str, member_id: str, generation: int, *, instance_id: str | None, now_ms: int
@@ -232,7 +236,7 @@ class GroupShard:
             turn = self._turn(consumer_group, now_ms)
             return mixed.decide_heartbeat(turn, member_id, generation, instance_id=instance_id)
         group = self.groups.get(group_id)
-        return classic.decide_heartbeat(group, member_id, generation, instance_id=instance_id, now_ms=now_ms)
+        return membership.decide_heartbeat(group, member_id, generation, instance_id=instance_id, now_ms=now_ms)
 
     def decide_leave(self, group_id: str, leaving: Sequence[Leaving], now_ms: int) -> Decision[list[ErrorCode]]:
         consumer_group = self.consumer_groups.get(group_id)
@@ -240,13 +244,15 @@ class GroupShard:
             turn = self._turn(consumer_group, now_ms)
             return self._or_downgraded(turn, heartbeating.remove_members(turn, leaving))
         group = self.groups.get(group_id)
-        return classic.decide_leave(group, group_id, leaving, limits=self.limits, now_ms=now_ms)
+        return membership.decide_leave(group, group_id, leaving, limits=self.limits, now_ms=now_ms)
 
     def decide_commit(self, request: Committing, now_ms: int) -> Decision[list[ErrorCode]]:
         consumer_group = self.consumer_groups.get(request.group_id)
         if consumer_group is not None:
             return consumer_offsets.decide_commit(consumer_group, request, limits=self.limits, now_ms=now_ms)
-        return offsets.decide_commit(self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms)
+        return classic_offsets.decide_commit(
+            self.groups.get(request.group_id), request, limits=self.limits, now_ms=now_ms
+        )
 
     def decide_commit_in_transaction(
         self, request: Committing, producer_id: int, now_ms: int
@@ -257,7 +263,7 @@ class GroupShard:
                 consumer_group, request, producer_id=producer_id, limits=self.limits, now_ms=now_ms
             )
         group = self.groups.get(request.group_id)
-        return offsets.decide_commit_in_transaction(
+        return classic_offsets.decide_commit_in_transaction(
             group, request, producer_id=producer_id, limits=self.limits, now_ms=now_ms
         )
 
@@ -281,13 +287,13 @@ class GroupShard:
         consumer_group = self.consumer_groups.get(group_id)
         if consumer_group is not None:
             return consumer_offsets.decide_delete_offsets(consumer_group, known, partitions)
-        return offsets.decide_delete_offsets(self.groups.get(group_id), known, partitions)
+        return classic_offsets.decide_delete_offsets(self.groups.get(group_id), known, partitions)
 
     def decide_delete_group(self, group_id: str) -> Decision[ErrorCode]:
         consumer_group = self.consumer_groups.get(group_id)
         if consumer_group is not None:
             return consumer_offsets.decide_delete_group(consumer_group, self._places(group_id))
-        return offsets.decide_delete_group(self.groups.get(group_id), self._places(group_id))
+        return classic_offsets.decide_delete_group(self.groups.get(group_id), self._places(group_id))
 
     def _places(self, group_id: str) -> dict[tuple[str, int], None]:
         """Topics and partitions that the group has an offset for, or will have when a transaction is committed."""
@@ -297,7 +303,9 @@ class GroupShard:
     def decide_expiry(self, now_ms: int) -> Decision[None]:
         facts: list[Any] = []
         for group_id, group in self.groups.items():
-            facts += offsets.expired(group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms)
+            facts += classic_offsets.expired(
+                group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms
+            )
         for group_id, consumer_group in self.consumer_groups.items():
             facts += consumer_offsets.expired(
                 consumer_group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms

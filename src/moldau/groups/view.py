@@ -7,8 +7,8 @@ from itertools import chain
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
-from moldau.groups.consumer_group import ConsumerGroup
-from moldau.groups.group import CONSUMER_PROTOCOL_TYPE, Group, State
+from moldau.groups.classic.group import CONSUMER_PROTOCOL_TYPE, Group, State
+from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.shard import GroupShard
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.list_groups import ListedGroup

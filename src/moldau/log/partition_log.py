@@ -21,6 +21,7 @@ from moldau.log.errors import LogError
 from moldau.log.file_range import EMPTY, FileRange
 from moldau.log.files import TRANSACTION_INDEX
 from moldau.log.flush_point import FlushPoint, paths_to_sync
+from moldau.log.indexes.transaction_index import AbortedTransaction, aborted_between, append_aborted
 from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from moldau.log.leader_epochs import EpochEnd, LeaderEpochs
 from moldau.log.markers import read_marker
@@ -30,7 +31,6 @@ from moldau.log.removal import Removals
 from moldau.log.replicated import check_replicated
 from moldau.log.segment import Segment
 from moldau.log.timestamps import TimestampedOffset
-from moldau.log.transaction_index import AbortedTransaction, aborted_between, append_aborted
 from moldau.log.validation import Validator
 from moldau.wire.batch import CONTROL, BatchHeader, stamp
 

@@ -24,12 +24,12 @@ from moldau.log.files import (
     offset_name,
     remove_if_there,
 )
+from moldau.log.indexes.transaction_index import AbortedTransaction, append_aborted, is_damaged
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.markers import read_marker
 from moldau.log.producer_snapshot import load_latest, write_snapshot
 from moldau.log.producer_state import ProducerStates
 from moldau.log.segment import BODY_BYTES_MIN, Segment
-from moldau.log.transaction_index import AbortedTransaction, append_aborted, is_damaged
 from moldau.wire.batch import HEADER_BYTES, MAGIC, BatchHeader, read_header, verify_crc
 
 LOGGER = logging.getLogger(__name__)

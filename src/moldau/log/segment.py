@@ -26,10 +26,10 @@ from moldau.log.files import (
     offset_name,
     size_of,
 )
-from moldau.log.offset_index import ENTRY as OFFSET_ENTRY
-from moldau.log.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
-from moldau.log.time_index import ENTRY as TIME_ENTRY
-from moldau.log.time_index import NO_TIMESTAMP, Timed, TimeIndex
+from moldau.log.indexes.offset_index import ENTRY as OFFSET_ENTRY
+from moldau.log.indexes.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
+from moldau.log.indexes.time_index import ENTRY as TIME_ENTRY
+from moldau.log.indexes.time_index import NO_TIMESTAMP, Timed, TimeIndex
 
 LOGGER = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from moldau.core.ids import Offset
 from moldau.log.checkpoints import write_leader_epochs
 from moldau.log.files import SNAPSHOT, TRANSACTION_INDEX, offset_name, remove_if_there
+from moldau.log.indexes.transaction_index import truncate_aborted
 from moldau.log.recovery import rebuild_producers
 from moldau.log.removal import deleted_folder_name
 from moldau.log.retention import expired
 from moldau.log.segment import Segment
-from moldau.log.transaction_index import truncate_aborted
 
 if TYPE_CHECKING:
     from moldau.log.partition_log import PartitionLog

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from moldau.spark.admission import Admission
-from moldau.spark.client_settings import ClientSettings, client_settings
-from moldau.spark.offsets import (
+from moldau.spark.clients.settings import ClientSettings, client_settings
+from moldau.spark.offsets.places import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -22,6 +21,7 @@ from moldau.spark.offsets import (
     parse_places,
 )
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
+from moldau.spark.reading.admission import Admission
 
 Parsed = TypeVar("Parsed")
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql.types import DataType, StructType
 
 from moldau.spark.columns import HEADERS, RAW_SCHEMA
-from moldau.spark.dead_letters import Letter
+from moldau.spark.dead_letters.letters import Letter
 from moldau.spark.formats import DEFAULT_FORMAT, Decoder, Side, decoder_of, json_decoder, wants_inference
 from moldau.spark.formats.schema_text import from_spark_json
 from moldau.spark.option_values import OptionError

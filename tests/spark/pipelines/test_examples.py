@@ -10,8 +10,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from moldau.spark.clients import ANSWER_S_MAX
-from moldau.spark.sending_back import send_back
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX
+from moldau.spark.dead_letters.sending_back import send_back
 from tests.spark.pipelines.pipelines import Outcome, Pipelines
 from tests.spark.topics import Topics
 

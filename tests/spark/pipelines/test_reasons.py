@@ -8,10 +8,10 @@ from moldau.spark.pipelines.reasons import said_by
 
 IN_A_WORKER = """\
 [PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
-  File "/x/moldau/spark/sink.py", line 64, in write
+  File "/x/moldau/spark/writing/sink.py", line 64, in write
     return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, ticket.name)
                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-moldau.spark.clients.NoAnswer: batch 0 of query 79: Unknown topic or partition
+moldau.spark.clients.librdkafka.NoAnswer: batch 0 of query 79: Unknown topic or partition
  SQLSTATE: 38000
 === Streaming Query ===
 Identifier: orders.copies [id = 79, runId = b5]

@@ -11,7 +11,7 @@ from moldau.broker.context import Context
 from moldau.broker.group_protocols import has_consumer_groups
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
-from moldau.groups.consumer_view import described_consumer_group
+from moldau.groups.consumer.view import described_consumer_group
 from moldau.groups.shard import GroupShard
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.consumer_group_describe import (

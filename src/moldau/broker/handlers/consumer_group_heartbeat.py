@@ -12,7 +12,7 @@ from moldau.broker.context import Context
 from moldau.broker.group_protocols import has_consumer_groups
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import format_uuid, random_uuid
-from moldau.groups.heartbeating import Beat, check_beat
+from moldau.groups.consumer.heartbeating import Beat, check_beat
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

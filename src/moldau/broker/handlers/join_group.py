@@ -13,7 +13,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import random_uuid
-from moldau.groups.members import Joining, Protocol
+from moldau.groups.classic.members import Joining, Protocol
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 

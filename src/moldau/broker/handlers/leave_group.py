@@ -8,7 +8,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
-from moldau.groups.classic import Leaving
+from moldau.groups.classic.membership import Leaving
 from moldau.groups.shard import GroupShard
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse

@@ -16,7 +16,7 @@ from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
-from moldau.groups.offsets import CommittedPartition, Committing
+from moldau.groups.offsets.classic import CommittedPartition, Committing
 from moldau.groups.shard import GroupShard
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.offset_commit import (

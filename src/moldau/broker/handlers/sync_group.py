@@ -10,7 +10,7 @@ from asyncio import Future
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
-from moldau.groups.classic import Syncing
+from moldau.groups.classic.membership import Syncing
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 

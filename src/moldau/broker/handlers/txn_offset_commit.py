@@ -18,7 +18,7 @@ from moldau.coordinator.journal import Producer as JournalProducer
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
-from moldau.groups.offsets import CommittedPartition, Committing
+from moldau.groups.offsets.classic import CommittedPartition, Committing
 from moldau.transactions.transaction import Producer
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.txn_offset_commit import (

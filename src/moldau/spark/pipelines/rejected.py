@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 
-from moldau.spark.client_settings import ClientSettings
-from moldau.spark.clients import admin_client
-from moldau.spark.dead_letters import LETTERS_GROUP, SKIPPED_GROUP, done_from, letter_group
+from moldau.spark.clients.librdkafka import admin_client
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.dead_letters.letters import LETTERS_GROUP, SKIPPED_GROUP, done_from, letter_group
+from moldau.spark.dead_letters.rejections import OnError, rejection_rules
+from moldau.spark.offsets.progress import group_of
 from moldau.spark.options import source_options
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Query, Source
 from moldau.spark.pipelines.sources import topic_options
-from moldau.spark.progress import group_of
-from moldau.spark.rejections import OnError, rejection_rules
 
 LOOK_EVERY_S = 5.0
 # Whoever runs a pipeline on a far cluster may not reach the brokers; the run must not wait for them again and again.

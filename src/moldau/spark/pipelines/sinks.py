@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.dead_letters import HEADER_PREFIX
+from moldau.spark.dead_letters.letters import HEADER_PREFIX
 from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Output, Place, Plan, Query, Schedule, Sink
 from moldau.spark.pipelines.sources import (
     DELETED,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
-from moldau.spark.client_settings import client_settings
-from moldau.spark.clients import ANSWER_S_MAX, NoAnswer, admin_client, reason
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, reason
+from moldau.spark.clients.settings import client_settings
 from moldau.spark.option_values import OptionValues
 
 

@@ -1,0 +1,1 @@
+"""Classic groups: members choose a leader, and the leader assigns (JoinGroup, SyncGroup, Heartbeat, LeaveGroup)."""

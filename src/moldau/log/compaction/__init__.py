@@ -1,0 +1,1 @@
+"""Log compaction: which logs are cleanable, the offset map, and rewriting their segments."""

@@ -1,0 +1,107 @@
+"""What the driver asks the cluster: which partitions there are, where they begin and end, what is at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, patiently, reason
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.offsets.places import Offsets, Place
+from moldau.spark.options import READ_COMMITTED, Subscription
+
+# Topics that the brokers keep for themselves; a pattern of `.*` does not mean them.
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+
+PLACES_TOLD_MAX = 5
+
+
+class Cluster:
+    """A view through one admin client; every call asks anew."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        given = dict(settings)
+        self.servers = given.get("bootstrap.servers", "")
+        self.isolation = (
+            IsolationLevel.READ_COMMITTED
+            if given.get("isolation.level", "").lower() == READ_COMMITTED
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+
+    def places(self, subscription: Subscription) -> set[Place]:
+        """The partitions that exist of what is subscribed to."""
+        if subscription.pattern is not None:
+            return self._matching(re.compile(subscription.pattern))
+        if subscription.places:
+            present = self._described({place.topic for place in subscription.places})
+            return present & set(subscription.places)
+        return self._described(subscription.topics)
+
+    def missing(self, subscription: Subscription, places: Collection[Place]) -> list[str]:
+        """What is subscribed to by name and does not exist."""
+        topics = {place.topic for place in places}
+        absent = [topic for topic in subscription.topics if topic not in topics]
+        return absent + [str(place) for place in subscription.places if place not in places]
+
+    def earliest(self, places: Collection[Place]) -> Offsets:
+        return self._listed({place: OffsetSpec.earliest() for place in places}, "earliest")
+
+    def latest(self, places: Collection[Place]) -> Offsets:
+        """The end of each partition as its readers see it: of committed records where only those are read."""
+        return self._listed({place: OffsetSpec.latest() for place in places}, "latest")
+
+    def at_times(self, timestamps_ms: Mapping[Place, int]) -> Offsets:
+        """The first offset at or after each time; -1 where there is none."""
+        return self._listed({place: OffsetSpec.for_timestamp(ms) for place, ms in timestamps_ms.items()}, "timed")
+
+    def _matching(self, pattern: re.Pattern[str]) -> set[Place]:
+        try:
+            topics = patiently(lambda: admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX).topics)
+        except KafkaException as wrong:
+            raise self._no_answer("the list of topics", wrong) from None
+        return {
+            Place(name, partition)
+            for name, topic in topics.items()
+            if name not in INTERNAL and pattern.fullmatch(name)
+            for partition in topic.partitions
+        }
+
+    def _described(self, topics: Collection[str]) -> set[Place]:
+        return {place for topic in sorted(topics) for place in self._partitions(topic)}
+
+    def _partitions(self, topic: str) -> set[Place]:
+        def ask() -> set[Place]:
+            asked = admin_client(self.settings).describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S_MAX)
+            return {Place(topic, each.id) for each in asked[topic].result().partitions}
+
+        try:
+            return patiently(ask)
+        except KafkaException as wrong:
+            if wrong.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return set()
+            raise self._no_answer(f"topic {topic!r}", wrong) from None
+
+    def _listed(self, specs: Mapping[Place, Any], what: str) -> Offsets:
+        if not specs:
+            return {}
+        asked = {TopicPartition(place.topic, place.partition): spec for place, spec in specs.items()}
+
+        def ask() -> Offsets:
+            futures = admin_client(self.settings).list_offsets(
+                asked, isolation_level=self.isolation, request_timeout=ANSWER_S_MAX
+            )
+            return {Place(place.topic, place.partition): each.result().offset for place, each in futures.items()}
+
+        try:
+            return patiently(ask)
+        except KafkaException as wrong:
+            places = ", ".join(str(place) for place in sorted(specs)[:PLACES_TOLD_MAX])
+            raise self._no_answer(f"the {what} offsets of {places}", wrong) from None
+
+    def _no_answer(self, what: str, wrong: KafkaException) -> NoAnswer:
+        return NoAnswer(f"cannot get {what} from {self.servers}: {reason(wrong)}")

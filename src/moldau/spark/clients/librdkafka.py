@@ -1,0 +1,109 @@
+"""Clients of the cluster, kept for the life of a Python worker: one for each task would cost more than its work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.option_values import OptionError
+
+CLIENT_ID = "moldau-spark"
+ANSWER_S_MAX = 30.0
+PAUSE_S = 0.2
+# What is answered while a broker is restarted or a leader moves; librdkafka says "no entry" where nobody leads yet.
+PASSING = (
+    KafkaError._NOENT,
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REQUEST_TIMED_OUT,
+)
+CONSUMERS_MAX = 4  # a worker serves the queries of one application, one task at a time
+
+# Tuned for whole ranges: large fetches, a queue that never pauses the fetcher for its default of a second.
+READING = {
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+    "enable.partition.eof": "true",
+    "auto.offset.reset": "error",
+    "isolation.level": "read_uncommitted",
+    "queued.min.messages": "500000",
+    "queued.max.messages.kbytes": "65536",
+    "fetch.queue.backoff.ms": "5",
+    "max.partition.fetch.bytes": "8388608",
+}
+
+
+Answer = TypeVar("Answer")
+
+
+class NoAnswer(RuntimeError):
+    """The cluster did not do what it was asked for; the message says what, and what the cluster said."""
+
+
+def ignore_error(_error: KafkaError) -> None:
+    """librdkafka reports on its own what the failing call reports too, in our words."""
+
+
+def client_config(settings: ClientSettings, **own: str | bool) -> dict[str, Any]:
+    """What the user set wins over the defaults of this package."""
+    return {"client.id": CLIENT_ID, "log_level": 0, "error_cb": ignore_error, **own, **dict(settings)}
+
+
+@lru_cache(maxsize=CONSUMERS_MAX)
+def check_settings(settings: ClientSettings, *, side: str) -> None:
+    """Let librdkafka judge the settings, on the driver and before anything runs."""
+    make: Any = Consumer if side == "consumer" else Producer
+    own = {"group.id": CLIENT_ID} if side == "consumer" else {}
+    try:
+        client = make(client_config(settings, **own))
+    except (KafkaException, ValueError, TypeError) as wrong:
+        raise OptionError(f"options kafka.*: {reason(wrong)}") from None
+    if side == "consumer":
+        client.close()
+
+
+@lru_cache(maxsize=CONSUMERS_MAX)
+def range_consumer(settings: ClientSettings) -> Consumer:
+    """A consumer that is assigned ranges and joins no group; librdkafka wants a group's name all the same."""
+    config = client_config((), **READING) | dict(settings)
+    # An explicit limit below our default would be refused if the queue were smaller than one fetch.
+    return Consumer({"group.id": CLIENT_ID, **config})
+
+
+@lru_cache(maxsize=CONSUMERS_MAX)
+def group_consumer(settings: ClientSettings, group_id: str) -> Consumer:
+    """A consumer that commits offsets for a group without being its member."""
+    return Consumer(client_config(settings) | {"group.id": group_id, "enable.auto.commit": "false"})
+
+
+@lru_cache(maxsize=CONSUMERS_MAX)
+def admin_client(settings: ClientSettings) -> AdminClient:
+    return AdminClient(client_config(settings))
+
+
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """A query lives longer than a broker: one that is away for a moment must not end it."""
+    deadline_s = time.monotonic() + ANSWER_S_MAX
+    while True:
+        try:
+            return ask()
+        except KafkaException as wrong:
+            if wrong.args[0].code() not in PASSING or time.monotonic() > deadline_s:
+                raise
+            time.sleep(PAUSE_S)
+
+
+def reason(wrong: BaseException) -> str:
+    """What the library says, without its codes."""
+    if isinstance(wrong, KafkaException) and wrong.args and isinstance(wrong.args[0], KafkaError):
+        return str(wrong.args[0].str())
+    return str(wrong)

@@ -1,0 +1,191 @@
+"""Dead letters back to where they came from, once what was wrong is mended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, client_config, reason
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.dead_letters.letters import HEADER_NAMES, HEADER_PREFIX, Headers, letter_producer, produce
+from moldau.spark.offsets.committed import committed
+from moldau.spark.offsets.places import Place
+
+GROUP_SUFFIX = ".send-back"
+LETTERS_PER_TRANSACTION = 500
+NOTHING_S_MAX = 10.0
+WAIT_S = 0.2  # the library waits this long for a full transaction's worth, also where less is left
+
+
+@dataclass(slots=True)
+class SentBack:
+    """Records sent to each topic, and how many in the dead-letter topic were no letters and stay where they are."""
+
+    by_topic: dict[str, int] = field(default_factory=dict)
+    not_letters: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_topic.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A letter's record as it was, where it was, and who refused it for which reason."""
+
+    place: Place
+    timestamp_ms: int
+    headers: Headers
+    offset: int = -1
+    query: str = ""
+    reason: str = ""
+
+
+def open_letter(headers: Headers | None) -> Opened | None:
+    """None for a record that is no letter. Only the last header of each name is ours: the record may have been one."""
+    given = list(headers or [])
+    told: dict[str, str] = {}
+    for name in HEADER_NAMES:
+        at = next((at for at in reversed(range(len(given))) if given[at][0] == HEADER_PREFIX + name), None)
+        if at is None:
+            return None
+        told[name] = (given.pop(at)[1] or b"").decode(errors="replace")
+    try:
+        return Opened(
+            Place(told["topic"], int(told["partition"])),
+            int(told["timestamp"]),
+            given,
+            offset=int(told["offset"]),
+            query=told["query"],
+            reason=told["reason"],
+        )
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One record of a dead-letter topic; `opened` is None for one that is no letter."""
+
+    key: bytes | None
+    value: bytes | None
+    opened: Opened | None
+
+
+def letters(client: ClientSettings, topic: str) -> Iterator[Letter]:
+    """Everything that is in `topic` now, sent back or not, for a look: nothing is committed."""
+    own = {"group.id": f"{topic}.look", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+    consumer = Consumer(client_config(client) | own | {"enable.partition.eof": "true"})
+    try:
+        ends = _begin(consumer, topic, from_committed=False)
+        while ends:
+            for message in _next(consumer, ends):
+                yield Letter(message.key(), message.value(), open_letter(message.headers()))
+    except KafkaException as wrong:
+        raise NoAnswer(f"letters of {topic} cannot be read: {reason(wrong)}") from None
+    finally:
+        consumer.close()
+
+
+def send_back(client: ClientSettings, topic: str, *, group: str | None = None) -> SentBack:
+    """Every letter that is in `topic` now and was not sent back before: same bytes, headers, timestamp and partition.
+
+    Each once: the records and the offsets of the letters are in one transaction, and a second run at the same time
+    ends the first.
+    """
+    group = group or f"{topic}{GROUP_SUFFIX}"
+    own = {"group.id": group, "enable.auto.commit": "false", "isolation.level": "read_committed"}
+    consumer = Consumer(client_config(client) | own | {"enable.partition.eof": "true", "auto.offset.reset": "earliest"})
+    sent = SentBack()
+    try:
+        producer = letter_producer(client, group)
+        producer.init_transactions(ANSWER_S_MAX)
+        ends = _begin(consumer, topic)
+        while ends:
+            messages = _next(consumer, ends)
+            if messages:
+                _transact(producer, consumer, messages, sent)
+    except KafkaException as wrong:
+        raise NoAnswer(f"letters of {topic} cannot be sent back ({sent.total} were): {reason(wrong)}") from None
+    finally:
+        consumer.close()
+    return sent
+
+
+def _begin(consumer: Consumer, topic: str, *, from_committed: bool = True) -> dict[int, int]:
+    """Assign what is left to read; the partitions with something left, and the end of each at this moment."""
+    known = consumer.list_topics(topic, timeout=ANSWER_S_MAX).topics[topic]
+    if known.error is not None:
+        raise KafkaException(known.error)
+    ends: dict[int, int] = {}
+    starts: list[TopicPartition] = []
+    partitions = [TopicPartition(topic, partition) for partition in sorted(known.partitions)]
+    for place in committed(consumer, partitions) if from_committed else partitions:
+        low, high = consumer.get_watermark_offsets(place, timeout=ANSWER_S_MAX)
+        start = max(place.offset, low)
+        if start < high:
+            ends[place.partition] = high
+            starts.append(TopicPartition(topic, place.partition, start))
+    consumer.assign(starts)
+    return ends
+
+
+def _next(consumer: Consumer, ends: dict[int, int]) -> list[Any]:
+    """The next records; a partition that has come to its end leaves `ends`."""
+    deadline_s = time.monotonic() + NOTHING_S_MAX
+    while not (events := consumer.consume(LETTERS_PER_TRANSACTION, WAIT_S)):
+        if time.monotonic() > deadline_s:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"nothing came in {NOTHING_S_MAX:.0f} s"))
+    messages = []
+    for event in events:
+        error = event.error()
+        if error is None and event.offset() < ends.get(event.partition(), 0):
+            messages.append(event)
+        elif error is not None and error.code() != KafkaError._PARTITION_EOF:
+            if not error.retriable():
+                raise KafkaException(error)
+            continue
+        # The end event comes also where the last offsets are control records, which no message has.
+        if error is not None or event.offset() + 1 >= ends.get(event.partition(), 0):
+            ends.pop(event.partition(), None)
+    return messages
+
+
+def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent: SentBack) -> None:
+    positions: dict[int, TopicPartition] = {}
+    counts: dict[str, int] = {}
+    not_letters = 0
+    producer.begin_transaction()
+    try:
+        for message in messages:
+            letter = open_letter(message.headers())
+            if letter is None:
+                not_letters += 1
+            else:
+                counts[letter.place.topic] = counts.get(letter.place.topic, 0) + 1
+                produce(producer, **_record(message, letter))
+            positions[message.partition()] = TopicPartition(message.topic(), message.partition(), message.offset() + 1)
+        producer.send_offsets_to_transaction(list(positions.values()), consumer.consumer_group_metadata(), ANSWER_S_MAX)
+        producer.commit_transaction(ANSWER_S_MAX)
+    except KafkaException as wrong:
+        if wrong.args[0].txn_requires_abort():
+            producer.abort_transaction(ANSWER_S_MAX)
+        raise
+    sent.not_letters += not_letters
+    for topic, count in counts.items():
+        sent.by_topic[topic] = sent.by_topic.get(topic, 0) + count
+
+
+def _record(message: Any, letter: Opened) -> Mapping[str, Any]:
+    return {
+        "topic": letter.place.topic,
+        "partition": letter.place.partition,
+        "key": message.key(),
+        "value": message.value(),
+        "timestamp": max(letter.timestamp_ms, 0),
+        "headers": letter.headers,
+    }

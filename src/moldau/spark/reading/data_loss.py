@@ -1,0 +1,79 @@
+"""What a query can no longer read, said exactly: topic, partition, range, how many, and why."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from moldau.spark.offsets.places import Place
+
+LOG = logging.getLogger("moldau.spark")
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Offsets of one partition that were wanted and are not there."""
+
+    place: Place
+    start: int
+    end: int
+    reason: str
+
+    def __str__(self) -> str:
+        count = self.end - self.start
+        return (
+            f"topic {self.place.topic!r} partition {self.place.partition}: offsets {self.start} to {self.end - 1}, "
+            f"up to {count} record{'' if count == 1 else 's'} ({self.reason})"
+        )
+
+
+class DataLossError(RuntimeError):
+    """The query asked for records that are gone, and `failOnDataLoss` is on."""
+
+    def __init__(self, losses: Sequence[Loss]) -> None:
+        super().__init__(
+            f"{report(losses)}\nThe query stops because failOnDataLoss is true. "
+            "With failOnDataLoss=false it goes on with what is left."
+        )
+
+
+def losses_between(
+    start: Mapping[Place, int],
+    end: Mapping[Place, int],
+    *,
+    earliest: Mapping[Place, int],
+    appeared: Iterable[Place] = (),
+) -> list[Loss]:
+    """What of the range is lost, by the earliest offsets that the broker still has.
+
+    A partition that appeared since the last batch was never read: what its start lacks is lost too.
+    """
+    lost = []
+    for place in sorted(start):
+        if place not in end:
+            # Nobody knows how much there was; that one offset stands for the partition.
+            lost.append(Loss(place, start[place], start[place] + 1, "the partition is gone with all that was in it"))
+        elif end[place] < start[place]:
+            reason = f"the partition now ends at {end[place]}: the topic was made anew, or records were truncated"
+            lost.append(Loss(place, end[place], start[place], reason))
+        elif place in earliest and earliest[place] > start[place] and end[place] > start[place]:
+            lost.append(Loss(place, start[place], min(earliest[place], end[place]), "deleted before they were read"))
+    for place in sorted(appeared):
+        if earliest.get(place, 0) > 0:
+            lost.append(Loss(place, 0, earliest[place], "deleted before the new partition was first read"))
+    return lost
+
+
+def report(losses: Sequence[Loss]) -> str:
+    total = sum(loss.end - loss.start for loss in losses)
+    lines = "\n".join(f"  {loss}" for loss in losses)
+    return f"Data was lost, up to {total} record{'' if total == 1 else 's'} in all:\n{lines}"
+
+
+def raise_or_warn(losses: Sequence[Loss], *, fail: bool) -> None:
+    if not losses:
+        return
+    if fail:
+        raise DataLossError(losses)
+    LOG.warning("%s", report(losses))

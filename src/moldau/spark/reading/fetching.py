@@ -1,0 +1,185 @@
+"""Ranges read by Fetch requests of our own, where a listener is plain: the fast way.
+
+It takes no decision about a cluster in trouble: whatever is out of the ordinary ends it with `LeftToLibrary`, and
+librdkafka reads the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.spark.clients.broker_connection import BrokerConnection
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
+from moldau.spark.clients.plain_brokers import brokers_of
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.options import READ_COMMITTED
+from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, to_batch
+from moldau.wire.batch import HEADER_BYTES, BatchHeader, batches, payload, verify_crc
+from moldau.wire.compression import Codec
+from moldau.wire.messages.fetch import (
+    AbortedTransaction,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+FETCH_VERSION = 11  # names topics by name; every broker since 2019 has it
+FETCH_BYTES = 4 * 1024 * 1024
+DECOMPRESSED_BYTES_MAX = 1 << 28
+WAIT_MS = 500
+EMPTY_ANSWERS_MAX = 4
+
+# What a user may set and this way of reading does not follow.
+UNKNOWN_HERE = ("client.rack", "socket.", "ssl.", "sasl.", "enable.ssl", "broker.address.", "client.dns.lookup")
+
+
+class LeftToLibrary(Exception):
+    """The fast way does not go on from here; `position` is the first offset that was not given out."""
+
+    def __init__(self, position: int, why: str) -> None:
+        super().__init__(why)
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One answer: the buffer, the batches in it that readers may see, and where to go on."""
+
+    buffer: bytes | memoryview
+    visible: list[RecordsAt]
+    next_offset: int
+
+
+def can_fetch(settings: ClientSettings) -> bool:
+    given = dict(settings)
+    if given.get("security.protocol", "plaintext").lower() != "plaintext":
+        return False
+    return not any(name.startswith(UNKNOWN_HERE) for name in given)
+
+
+def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    position = wanted.start
+    try:
+        with Leader(settings, wanted.place) as leader:
+            leader.ask(position)
+            while position < wanted.end:
+                fetched = leader.answer(position)
+                following = fetched.next_offset
+                if following < wanted.end:
+                    leader.ask(following)
+                batch = to_batch(fetched.buffer, fetched.visible, wanted, columns) if fetched.visible else None
+                position = following
+                if batch is not None:
+                    yield batch
+    except (OSError, NoAnswer, ApiError, ProtocolViolation, CorruptRecords) as wrong:
+        raise LeftToLibrary(position, str(wrong)) from wrong
+
+
+class Leader:
+    """A connection to the leader of one partition; one request is on its way while the last answer is worked on."""
+
+    def __init__(self, settings: ClientSettings, place: Place) -> None:
+        self.place = place
+        self.isolation = int(dict(settings).get("isolation.level", "").lower() == READ_COMMITTED)
+        brokers = brokers_of(settings)
+        brokers.look_again()
+        host, port = brokers.leader(place)
+        self.connection = BrokerConnection(host, port, client_id=brokers.client_id, timeout_s=ANSWER_S_MAX)
+
+    def __enter__(self) -> Leader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def ask(self, offset: int) -> None:
+        partition = FetchPartition(partition=self.place.partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+        request = FetchRequest(
+            max_wait_ms=WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=self.isolation,
+            topics=[FetchTopic(topic=self.place.topic, partitions=[partition])],
+        )
+        self.connection.ask(request, FETCH_VERSION)
+
+    def answer(self, asked: int) -> Fetched:
+        for _ in range(EMPTY_ANSWERS_MAX):
+            data = self._partition_data()
+            if data.error_code != ErrorCode.NONE:
+                raise OSError(ErrorCode(data.error_code).name)
+            if data.records is not None and len(data.records):
+                return visible_batches(data, asked)
+            self.ask(asked)
+        raise OSError("there is nothing to read")
+
+    def _partition_data(self) -> PartitionData:
+        response = self.connection.answer(FetchResponse)
+        if response.error_code != ErrorCode.NONE or not response.responses or not response.responses[0].partitions:
+            raise OSError(f"no data for {self.place}")
+        return response.responses[0].partitions[0]
+
+
+def visible_batches(data: PartitionData, asked: int) -> Fetched:
+    """Without control records, without those of aborted transactions, and with checksums compared."""
+    view = memoryview(data.records or b"")
+    kept: list[tuple[int, BatchHeader]] = []
+    aborted = Aborted(data.aborted_transactions or [])
+    next_offset = asked
+    for at, header in batches(view, partial_tail=True):
+        if not verify_crc(view, at, header):
+            raise OSError(f"the checksum of the batch at offset {header.base_offset} is wrong")
+        next_offset = max(next_offset, header.last_offset + 1)
+        if not aborted.hides(header) and header.record_count and header.last_offset >= asked:
+            kept.append((at, header))
+    if next_offset == asked:
+        raise OSError("a batch is larger than an answer")
+    buffer, bodies = _bodies(view, kept)
+    return Fetched(buffer, bodies, next_offset)
+
+
+def _bodies(view: memoryview, kept: Sequence[tuple[int, BatchHeader]]) -> tuple[bytes | memoryview, list[RecordsAt]]:
+    """Plain batches stay where they are; if one is compressed, all are laid out anew."""
+    if all(header.codec == Codec.NONE for _, header in kept):
+        return view, [_records_at(header, at + HEADER_BYTES, at + header.length_bytes) for at, header in kept]
+    pieces, bodies, start = [], [], 0
+    for at, header in kept:
+        piece = payload(view[at : at + header.length_bytes], header, decompressed_bytes_max=DECOMPRESSED_BYTES_MAX)
+        pieces.append(piece)
+        bodies.append(_records_at(header, start, start + len(piece)))
+        start += len(piece)
+    return b"".join(pieces), bodies
+
+
+def _records_at(header: BatchHeader, start: int, end: int) -> RecordsAt:
+    return RecordsAt(
+        start=start,
+        end=end,
+        count=header.record_count,
+        base_offset=header.base_offset,
+        base_timestamp_ms=header.base_timestamp,
+        append_timestamp_ms=header.max_timestamp if header.is_log_append_time else None,
+    )
+
+
+class Aborted:
+    """Which batches of one answer belong to transactions that were aborted, or are no records at all."""
+
+    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
+        self.coming = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
+        self.open: set[int] = set()
+
+    def hides(self, header: BatchHeader) -> bool:
+        while self.coming and self.coming[-1].first_offset <= header.last_offset:
+            self.open.add(self.coming.pop().producer_id)
+        if header.is_control:
+            self.open.discard(header.producer_id)
+            return True
+        return header.is_transactional and header.producer_id in self.open

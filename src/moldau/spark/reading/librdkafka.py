@@ -1,0 +1,124 @@
+"""A range of offsets as Arrow batches of raw columns, through librdkafka, which reaches every kind of listener."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+
+from moldau.spark.clients.cluster import Cluster
+from moldau.spark.clients.librdkafka import NoAnswer, range_consumer
+from moldau.spark.columns import HEADERS, RAW_SCHEMA, raw_schema_of
+from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.reading.data_loss import Loss, raise_or_warn
+from moldau.spark.reading.range_settings import RangeReading
+
+RECORDS_PER_BATCH = 10_000
+WAIT_S = 0.5  # a look at the deadline in between; what is there comes back at once
+
+OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+
+
+def read_by_library(wanted: OffsetRange, reading: RangeReading) -> Iterator[pa.RecordBatch]:
+    """Every record of the range that readers may see, in order; an end among control records is an end too."""
+    consumer = range_consumer(reading.client)
+    consumer.assign([TopicPartition(wanted.place.topic, wanted.place.partition, wanted.start)])
+    try:
+        yield from _batches(consumer, wanted, reading)
+    finally:
+        consumer.unassign()
+
+
+def _batches(consumer: Consumer, wanted: OffsetRange, reading: RangeReading) -> Iterator[pa.RecordBatch]:
+    position = wanted.start
+    deadline_s = time.monotonic() + reading.poll_timeout_ms / 1000
+    while position < wanted.end:
+        messages = consumer.consume(min(RECORDS_PER_BATCH, wanted.end - position), WAIT_S)
+        if not messages:
+            if time.monotonic() > deadline_s:
+                raise NoAnswer(f"{_missing(wanted, position)}: nothing came in {reading.poll_timeout_ms} ms")
+            continue
+        deadline_s = time.monotonic() + reading.poll_timeout_ms / 1000
+        records = messages
+        if messages[-1].error() is not None or messages[0].error() is not None:
+            records = [message for message in messages if message.error() is None]
+            position = max(position, _position_after(messages, consumer, wanted, reading))
+        if records and records[-1].offset() >= wanted.end:
+            position = wanted.end
+            records = [message for message in records if message.offset() < wanted.end]
+        elif records:
+            position = max(position, records[-1].offset() + 1)
+        if records:
+            yield to_batch(records, wanted.place, reading.columns)
+
+
+def _position_after(messages: Sequence[Any], consumer: Consumer, wanted: OffsetRange, reading: RangeReading) -> int:
+    """Where the reading stands by what came instead of records: the partition's end, or offsets that are gone."""
+    position = wanted.start
+    for message in messages:
+        error = message.error()
+        if error is None:
+            continue
+        if error.code() == KafkaError._PARTITION_EOF:
+            # Control records and aborted ones are passed without a message: the end event alone tells how far.
+            position = max(position, message.offset())
+        elif error.code() in OUT_OF_RANGE:
+            position = max(position, _skip_lost(message, consumer, wanted, reading))
+        elif not error.retriable():
+            raise NoAnswer(f"{_missing(wanted, position)}: {error.str()}")
+    return position
+
+
+def _skip_lost(message: Any, consumer: Consumer, wanted: OffsetRange, reading: RangeReading) -> int:
+    earliest = Cluster(reading.client).earliest([wanted.place])[wanted.place]
+    lost_from = min(max(wanted.start, message.offset()), wanted.end)
+    resume_at = min(max(earliest, lost_from), wanted.end) if earliest > lost_from else wanted.end
+    raise_or_warn(
+        [Loss(wanted.place, lost_from, resume_at, "deleted while the query was about to read them")],
+        fail=reading.fails_on_data_loss,
+    )
+    if resume_at < wanted.end:
+        consumer.assign([TopicPartition(wanted.place.topic, wanted.place.partition, resume_at)])
+    return resume_at
+
+
+def _missing(wanted: OffsetRange, position: int) -> str:
+    return f"cannot read offsets {position} to {wanted.end - 1} of {wanted.place}"
+
+
+def to_batch(messages: Sequence[Any], place: Place, columns: Collection[str]) -> pa.RecordBatch:
+    count = len(messages)
+    arrays = []
+    stamps = [message.timestamp() for message in messages] if {"timestamp", "timestampType"} & set(columns) else []
+    for name in columns:
+        if name == "key":
+            array = pa.array([message.key() for message in messages], pa.binary())
+        elif name == "value":
+            array = pa.array([message.value() for message in messages], pa.binary())
+        elif name == "offset":
+            array = pa.array([message.offset() for message in messages], pa.int64())
+        elif name == "timestamp":
+            array = pa.array([stamp[1] * 1000 for stamp in stamps], pa.int64()).cast(RAW_SCHEMA.field(name).type)
+        elif name == "timestampType":
+            # The library counts "unknown, create, append" from 0, Java from -1.
+            array = pa.array([stamp[0] - 1 for stamp in stamps], pa.int32())
+        elif name == HEADERS:
+            array = pa.array([_headers(message) for message in messages], RAW_SCHEMA.field(name).type)
+        else:
+            array = constant(name, place, count)
+        arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, schema=raw_schema_of(columns))
+
+
+def constant(name: str, place: Place, count: int) -> pa.Array:
+    """The columns that all records of a partition share."""
+    value = place.topic if name == "topic" else place.partition
+    return pa.repeat(pa.scalar(value, RAW_SCHEMA.field(name).type), count)
+
+
+def _headers(message: Any) -> list[dict[str, Any]] | None:
+    headers = message.headers()
+    return [{"key": key, "value": value} for key, value in headers] if headers else None

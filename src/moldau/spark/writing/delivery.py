@@ -1,0 +1,90 @@
+"""At least once and exactly once into topics.
+
+Exactly once: a task writes its rows in one transaction, with a transactional id of the query and the task, and in the
+same transaction commits the number of the batch as an offset of a group of the query and the task. A task that finds
+its batch committed writes nothing. Data and progress are one fact, on any Kafka.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import chain
+from typing import Protocol
+
+import pyarrow as pa
+
+from moldau.spark.clients.librdkafka import NoAnswer
+from moldau.spark.options import SinkOptions
+from moldau.spark.writing.librdkafka import done_by_library, opened_by_library, write_by_library
+from moldau.spark.writing.outgoing import Outgoing, outgoing
+from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, write_plainly
+from moldau.spark.writing.producing import Written, measure
+from moldau.spark.writing.tickets import BatchChanged, Done, Fenced, Ticket
+
+OTHERS_S_MAX = 60.0
+PAUSE_S = 0.1
+
+
+class OpenTransaction(Protocol):
+    """Of one task, after whatever an earlier attempt had left open has ended."""
+
+    def write(self, rows: Iterable[pa.RecordBatch], shape: Outgoing, ticket: Ticket, topic: str) -> Written:
+        """Rows and progress, committed together when it returns."""
+        ...
+
+
+def write_at_least_once(batches: Iterable[pa.RecordBatch], options: SinkOptions) -> Written:
+    write = write_plainly if _is_plain(options) else write_by_library
+    return write(batches, options.client, outgoing(options))
+
+
+def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) -> Written:
+    rows = iter(batches)
+    first = next((batch for batch in rows if batch.num_rows), None)
+    if first is None:
+        return Written()
+    topic = next(outgoing(options).records(first)).topic
+    rows = chain([first], rows)
+    try:
+        opened = _opened(options, ticket, topic)
+        if isinstance(opened, Done):
+            return _skip(rows, options, ticket, opened)
+        return opened.write(rows, outgoing(options), ticket, topic)
+    except Fenced:
+        return _leave_to_other(options, ticket, topic)
+
+
+def _is_plain(options: SinkOptions) -> bool:
+    return options.writer == "auto" and can_send(options.client)
+
+
+def _opened(options: SinkOptions, ticket: Ticket, topic: str) -> OpenTransaction | Done:
+    """A transaction to write into, or what is committed if the batch is."""
+    opened = opened_plainly if _is_plain(options) else opened_by_library
+    return opened(options.client, ticket, topic, in_any_topic=options.topic is None)
+
+
+def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, done: Done) -> Written:
+    """The batch is in the topic: nothing is written, after a look whether it is the same batch."""
+    found = measure(rows, outgoing(options))
+    if done.batch > ticket.batch or found != done.written:
+        raise BatchChanged(
+            f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}, has {found.records} records of "
+            f"{found.size_bytes} bytes, but batch {done.batch} was written with {done.written.records} of "
+            f"{done.written.size_bytes}: the checkpoint, the options or the number of partitions changed in between. "
+            "Put them back, or run the batch once with delivery=at-least-once, which writes part of it twice."
+        )
+    return Written()
+
+
+def _leave_to_other(options: SinkOptions, ticket: Ticket, topic: str) -> Written:
+    """Another attempt of this task took the id over. If it commits the batch, there is nothing left to do."""
+    deadline_s = time.monotonic() + OTHERS_S_MAX
+    look = done_plainly if _is_plain(options) else done_by_library
+    while time.monotonic() < deadline_s:
+        done = look(options.client, ticket, topic, in_any_topic=options.topic is None)
+        if done is not None and done.batch >= ticket.batch:
+            return Written()
+        time.sleep(PAUSE_S)
+    raise NoAnswer(f"another attempt of task {ticket.task} took over batch {ticket.batch} and did not finish it")

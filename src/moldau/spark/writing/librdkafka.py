@@ -1,0 +1,191 @@
+"""Both ways of delivery by librdkafka: for listeners that are not plain, and for settings that only it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import pyarrow as pa
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, client_config, reason
+from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.offsets.committed import committed
+from moldau.spark.writing.outgoing import Outgoing
+from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce
+from moldau.spark.writing.tickets import Done, Fenced, Ticket, done_of, note_of
+
+PRODUCERS_MAX = 8  # each has threads and connections of its own
+TRANSACTION = {"transaction.timeout.ms": "300000"}
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+# Settings of the user that idempotence, which is on by default as in Java, would contradict.
+WEAKER = ("acks", "request.required.acks", "retries", "max.in.flight.requests.per.connection", "enable.idempotence")
+
+
+class Transactional:
+    """A producer with its transactional id, alive in this worker until another worker takes the id over."""
+
+    def __init__(self, settings: ClientSettings, name: str) -> None:
+        self.name = name
+        self.done_batch = -1
+        self.producer = Producer(
+            client_config((), **WRITING, **TRANSACTION) | dict(settings) | {"transactional.id": name}
+        )
+        self.producer.init_transactions()
+        # Only a consumer can say for which group an offset is, and what the group has.
+        self.progress = progress_consumer(settings, name)
+
+    def begin(self, ticket: Ticket, topic: str) -> None:
+        """The progress goes first: if somebody has taken the id over, that is known before a row is read."""
+        self.producer.begin_transaction()
+        self.note(ticket, topic, Written())
+
+    def note(self, ticket: Ticket, topic: str, written: Written) -> None:
+        self.producer.send_offsets_to_transaction(
+            [TopicPartition(topic, 0, ticket.batch, note_of(written))], self.progress.consumer_group_metadata()
+        )
+
+    def abort(self) -> None:
+        try:
+            self.producer.abort_transaction()
+        except KafkaException:
+            """Fenced or lost: the coordinator aborts it when the id is used again, or in time."""
+
+
+def progress_consumer(settings: ClientSettings, name: str) -> Consumer:
+    return Consumer(client_config(settings) | {"group.id": name, "enable.auto.commit": "false"})
+
+
+class Producers:
+    """The producers of this worker."""
+
+    def __init__(self) -> None:
+        self.transactional: dict[tuple[ClientSettings, str], Transactional] = {}
+
+    def take(self, settings: ClientSettings, name: str) -> Transactional | None:
+        """Out of the store, so that one that fails is not used again."""
+        return self.transactional.pop((settings, name), None)
+
+    def put(self, settings: ClientSettings, used: Transactional) -> None:
+        self.transactional[settings, used.name] = used
+        while len(self.transactional) > PRODUCERS_MAX:
+            del self.transactional[next(iter(self.transactional))]
+
+
+@lru_cache(maxsize=1)
+def worker_producers() -> Producers:
+    return Producers()
+
+
+@lru_cache(maxsize=PRODUCERS_MAX)
+def plain_producer(settings: ClientSettings) -> tuple[Producer, DeliveryFailures]:
+    failures = DeliveryFailures()
+    given = dict(settings)
+    own: dict[str, str | bool] = (
+        dict(WRITING) if any(name in given for name in WEAKER) else {**WRITING, "enable.idempotence": "true"}
+    )
+    return Producer(client_config((), **own) | given | {"on_delivery": failures}), failures
+
+
+def write_by_library(rows: Iterable[pa.RecordBatch], settings: ClientSettings, shape: Outgoing) -> Written:
+    """At least once."""
+    producer, failures = plain_producer(settings)
+    failures.first = None
+    try:
+        written = produce(rows, producer, shape)
+    except KafkaException as wrong:
+        raise NoAnswer(f"records could not be written: {reason(wrong)}") from None
+    flush(producer, failures)
+    return written
+
+
+class LibraryTransaction:
+    """A transaction of one task."""
+
+    def __init__(self, settings: ClientSettings, opened: Transactional) -> None:
+        self._settings = settings
+        self._opened = opened
+
+    def write(self, rows: Iterable[pa.RecordBatch], shape: Outgoing, ticket: Ticket, topic: str) -> Written:
+        opened = self._opened
+        try:
+            written = produce(rows, opened.producer, shape)
+            opened.note(ticket, topic, written)
+            opened.producer.commit_transaction()
+        except KafkaException as wrong:
+            opened.abort()
+            raise translated(wrong, ticket) from None
+        except BaseException:
+            opened.abort()
+            raise
+        opened.done_batch = ticket.batch
+        worker_producers().put(self._settings, opened)
+        return written
+
+
+def opened_by_library(
+    settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool
+) -> LibraryTransaction | Done:
+    """A transaction to write into, or what is committed if the batch is."""
+    try:
+        opened = _opened(settings, ticket, topic, in_any_topic=in_any_topic)
+    except KafkaException as wrong:
+        raise translated(wrong, ticket) from None
+    return opened if isinstance(opened, Done) else LibraryTransaction(settings, opened)
+
+
+def _opened(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Transactional | Done:
+    kept = worker_producers().take(settings, ticket.name)
+    # What this very producer committed last is known, as long as nobody else has taken its id: no need to ask.
+    if kept is not None and kept.done_batch < ticket.batch:
+        try:
+            kept.begin(ticket, topic)
+        except KafkaException:
+            kept.abort()
+        else:
+            return kept
+    del kept
+    made = Transactional(settings, ticket.name)
+    # Only now: making the producer ended the transaction of any earlier attempt, one way or the other.
+    done = _committed(made.progress, settings, ticket.name, topic, in_any_topic=in_any_topic)
+    if done is not None and done.batch >= ticket.batch:
+        return done
+    made.begin(ticket, topic)
+    return made
+
+
+def done_by_library(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Done | None:
+    """What other attempts have committed."""
+    progress = progress_consumer(settings, ticket.name)
+    try:
+        return _committed(progress, settings, ticket.name, topic, in_any_topic=in_any_topic)
+    except KafkaException as wrong:
+        raise translated(wrong, ticket) from None
+
+
+def translated(wrong: KafkaException, ticket: Ticket) -> Exception:
+    if wrong.args[0].code() in FENCED:
+        return Fenced(reason(wrong))
+    return NoAnswer(f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: {reason(wrong)}")
+
+
+def _committed(
+    progress: Consumer, settings: ClientSettings, group: str, topic: str, *, in_any_topic: bool
+) -> Done | None:
+    """The newest batch that the task's group has; where rows name their topics, it may stand under any of them."""
+    # The second call brings the process down while the group has no coordinator: the first one waits for it.
+    found = committed(progress, [TopicPartition(topic, 0)])
+    if in_any_topic:
+        asked = admin_client(settings).list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], require_stable=True, request_timeout=ANSWER_S_MAX
+        )
+        found = asked[group].result().topic_partitions
+    newest = max((each for each in found if each.offset >= 0), key=lambda each: int(each.offset), default=None)
+    return None if newest is None else done_of(newest.offset, newest.metadata)

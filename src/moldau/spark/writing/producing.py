@@ -1,0 +1,154 @@
+"""Arrow batches handed to a producer: in bulk, within a bound on what waits to be sent, in order within a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
+from moldau.spark.writing.outgoing import Outgoing, Records
+from moldau.spark.writing.partitioning import can_choose, rows_by_partition
+
+RECORDS_PER_CALL = 10_000
+WAITING_BYTES_MAX = 64 * 1024 * 1024  # what a task keeps in memory beside the Arrow batch it works on
+WAITING_RECORDS_MAX = 200_000
+FLUSH_S = 1.0
+
+# Java's partitioner, so that a key goes where a Java producer sends it; the bounds above take the place of the queue's.
+WRITING: dict[str, str | bool] = {
+    "partitioner": "murmur2_random",
+    "queue.buffering.max.messages": "10000000",
+    "queue.buffering.max.kbytes": "2097151",
+    "linger.ms": "20",
+    "batch.size": "1000000",
+    "batch.num.messages": "100000",
+    "delivery.report.only.error": True,
+}
+
+
+@dataclass(slots=True)
+class Written:
+    """How much went out: two numbers that tell whether a batch that is run again is the same batch."""
+
+    records: int = 0
+    size_bytes: int = 0
+
+    def add(self, records: Records) -> None:
+        self.records += len(records)
+        self.size_bytes += records.size_bytes
+
+
+class DeliveryFailures:
+    """The first record that could not be written; the others say the same."""
+
+    def __init__(self) -> None:
+        self.first: KafkaError | None = None
+
+    def __call__(self, error: KafkaError | None, _message: Any) -> None:
+        if error is not None and self.first is None:
+            self.first = error
+
+    def raise_any(self) -> None:
+        if self.first is not None:
+            first, self.first = self.first, None
+            raise NoAnswer(f"records could not be written: {first.str()}")
+
+
+def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: Outgoing) -> Written:
+    """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
+    written = Written()
+    partition_count = _partition_counts(producer)
+    for batch in batches:
+        for records in shape.records(batch):
+            written.add(records)
+            chooses = shape.chooses_partitions and can_choose(records.keys)
+            for some in placed(records, partition_count) if chooses else (records,):
+                _produce_records(producer, some)
+    return written
+
+
+def measure(batches: Iterable[pa.RecordBatch], shape: Outgoing) -> Written:
+    """The same numbers without writing anything."""
+    written = Written()
+    for batch in batches:
+        for records in shape.records(batch):
+            written.add(records)
+    return written
+
+
+def flush(producer: Producer, failures: DeliveryFailures) -> None:
+    while producer.flush(FLUSH_S):
+        failures.raise_any()
+    failures.raise_any()
+
+
+def _produce_records(producer: Producer, records: Records) -> None:
+    if not len(records):
+        return
+    average_bytes = max(1, records.size_bytes // len(records))
+    waiting_max = max(1, min(WAITING_RECORDS_MAX, WAITING_BYTES_MAX // average_bytes))
+    for start in range(0, len(records), min(RECORDS_PER_CALL, waiting_max)):
+        _wait_for_room(producer, waiting_max)
+        length = min(RECORDS_PER_CALL, waiting_max, len(records) - start)
+        if records.headers is None:
+            _produce_bulk(producer, records, start, length)
+        else:
+            _produce_with_headers(producer, records, start, length)
+
+
+def placed(records: Records, partition_count: Callable[[str], int]) -> Iterator[Records]:
+    """The records with their partition, where it is ours to choose."""
+    partitions = 0 if records.partition is not None or not len(records) else partition_count(records.topic)
+    if partitions == 0:
+        yield records
+        return
+    for partition, rows in rows_by_partition(records.keys, count=len(records), partitions=partitions):
+        yield replace(records if rows is None else records.taken(rows), partition=partition)
+
+
+def _partition_counts(producer: Producer) -> Callable[[str], int]:
+    """Asked once for each topic of a task; none where librdkafka shall say what is wrong with the topic."""
+
+    @lru_cache
+    def count(topic: str) -> int:
+        told = producer.list_topics(topic, timeout=ANSWER_S_MAX).topics[topic]
+        return 0 if told.error is not None else len(told.partitions)
+
+    return count
+
+
+def _wait_for_room(producer: Producer, waiting_max: int) -> None:
+    producer.poll(0)
+    while len(producer) >= waiting_max:
+        producer.poll(0.05)
+
+
+def _produce_bulk(producer: Producer, records: Records, start: int, length: int) -> None:
+    values = records.values.slice(start, length).to_pylist()
+    if records.keys is None:
+        messages = [{"value": value} for value in values]
+    else:
+        keys = records.keys.slice(start, length).to_pylist()
+        messages = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+    # The library takes the partition of the call and disregards one in a message.
+    partition = {} if records.partition is None else {"partition": records.partition}
+    if producer.produce_batch(records.topic, messages, **partition) != len(messages):
+        failed: Any = next(message["_error"] for message in messages if "_error" in message)
+        raise KafkaException(failed)
+
+
+def _produce_with_headers(producer: Producer, records: Records, start: int, length: int) -> None:
+    keys: Iterator[bytes | None] | list[bytes | None] = (
+        [None] * length if records.keys is None else records.keys.slice(start, length).to_pylist()
+    )
+    assert records.headers is not None
+    all_headers = records.headers.slice(start, length).to_pylist()
+    partition = {} if records.partition is None else {"partition": records.partition}
+    for key, value, headers in zip(keys, records.values.slice(start, length).to_pylist(), all_headers, strict=True):
+        pairs = [(header["key"], header["value"]) for header in headers or [] if header is not None]
+        producer.produce(records.topic, value, key, headers=pairs, **partition)
