@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.partitions import Refusal
 from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
-from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig
+from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, listener_key
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
 from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
+from moldau.core.config.settings import refuse_unsupported
 from moldau.core.config.topic import TOPIC_CONFIGS, validate_topic_overrides
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -230,7 +231,8 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
     fixed = sorted(
         each
         for each in values
-        if (each in BROKER_CONFIGS and each not in DYNAMIC_BROKER_CONFIGS) or each.startswith(_UNSUPPORTED_PREFIXES)
+        if (each in BROKER_CONFIGS and each not in DYNAMIC_BROKER_CONFIGS)
+        or (each.startswith(_UNSUPPORTED_PREFIXES) and listener_key(each) is None)
     )
     if fixed:
         return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
@@ -242,6 +244,7 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
         )
     layers = config.layers
     try:
+        refuse_unsupported(values)
         if name:
             config.with_dynamic(layers.dynamic_default, values)
         else:

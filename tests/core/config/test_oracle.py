@@ -36,6 +36,7 @@ TEXTS = {
         "*",
     ),
 }
+UNREADABLE = (ConfigType.CLASS, ConfigType.PASSWORD)  # we have no classes to look for, and Kafka hides passwords
 NUMBERS = ("0", "1", "-1", "-2", "-3", "+7", " 12 ", "9", "10", "17", "23", "131072", "-131073", "2147483647")
 NO_NUMBERS = ("2147483648", "-9223372036854775809", "9223372036854775808", "1.0", "0x10", "1_000", "x", "")
 
@@ -73,6 +74,7 @@ def test_the_group_keys_are_kafkas() -> None:
 
 def test_the_broker_keys_have_kafkas_types_and_defaults() -> None:
     theirs = of("broker")
+    assert list(BROKER_CONFIGS.keys() - theirs.keys()) == list(theirs.keys() - BROKER_CONFIGS.keys()) == []
     shared = BROKER_CONFIGS.keys() - OUR_OWN_DEFAULTS
     ours = {name: described(BROKER_CONFIGS[name]) for name in shared if name != "listener.security.protocol.map"}
     assert ours == {name: theirs[name] for name in ours}
@@ -94,6 +96,7 @@ def test_every_text_is_read_and_refused_as_kafka_does() -> None:
         (kind, name, text)
         for kind, definitions in KINDS.items()
         for name, definition in definitions.items()
+        if definition.type not in UNREADABLE
         for text in TEXTS.get(definition.type, NUMBERS + NO_NUMBERS)
     ]
     theirs = oracle("parse", stdin="\n".join("\t".join(case) for case in cases) + "\n")

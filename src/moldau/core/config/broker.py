@@ -8,14 +8,21 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Self
 
+from moldau.core.config.alone import check_alone
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigValue
 from moldau.core.config.group import check_broker_bounds
 from moldau.core.config.keys.groups import GROUPS_KEYS
+from moldau.core.config.keys.kraft import KRAFT_KEYS
+from moldau.core.config.keys.metrics import METRICS_KEYS
 from moldau.core.config.keys.network import NETWORK_KEYS
+from moldau.core.config.keys.quorum import QUORUM_KEYS
 from moldau.core.config.keys.replication import REPLICATION_KEYS
+from moldau.core.config.keys.security import SECURITY_KEYS
 from moldau.core.config.keys.server import SERVER_KEYS
+from moldau.core.config.keys.share import SHARE_KEYS
 from moldau.core.config.keys.share_and_streams import SHARE_AND_STREAMS_KEYS
 from moldau.core.config.keys.storage import STORAGE_KEYS
+from moldau.core.config.keys.tiered_storage import TIERED_STORAGE_KEYS
 from moldau.core.config.keys.transactions import TRANSACTIONS_KEYS
 from moldau.core.config.listeners import (
     Listener,
@@ -30,54 +37,57 @@ from moldau.core.config.topic import TopicConfig
 Integer = int  # BrokerConfig.int hides the builtin inside its class
 
 _ALL_KEYS = chain(
+    TIERED_STORAGE_KEYS,
     SERVER_KEYS,
+    KRAFT_KEYS,
     NETWORK_KEYS,
-    STORAGE_KEYS,
     REPLICATION_KEYS,
     GROUPS_KEYS,
-    TRANSACTIONS_KEYS,
     SHARE_AND_STREAMS_KEYS,
+    STORAGE_KEYS,
+    SHARE_KEYS,
+    TRANSACTIONS_KEYS,
+    QUORUM_KEYS,
+    METRICS_KEYS,
+    SECURITY_KEYS,
 )
 
 BROKER_CONFIGS: Mapping[str, ConfigDef] = MappingProxyType({each.name: each for each in _ALL_KEYS})
 
-# Keys of Kafka that describe its controller quorum, its plugins and its Java world: there is nothing here that they
-# could change, so a server.properties that has them is fine.
-IGNORED_PREFIXES = (
-    "process.roles",
-    "controller.",
-    "metadata.",
-    "remote.",
-    "ssl.",
-    "sasl.",
-    "listener.name.",
-    "delegation.token.",
-    "metric.reporters",
-    "kafka.metrics.",
-    "confluent.",
-    "zookeeper.",
-    "inter.broker.protocol.version",
-    "log.message.format.version",
-    "authorizer.class.name",
-    "principal.builder.class",
-    "config.providers",
-    "telemetry.",
-)
+# The keys that a listener can have for itself, as listener.name.<name>.<key>.
+LISTENER_KEYS = ("max.connections", "max.connection.creation.rate")
+_LISTENER_PREFIX = "listener.name."
 
 _DYNAMIC = """
     background.threads compression.gzip.level compression.lz4.level compression.type compression.zstd.level
-    group.consumer.assignment.interval.ms group.coordinator.cached.buffer.max.bytes group.share.assignment.interval.ms
-    group.streams.assignment.interval.ms log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
-    log.cleaner.delete.retention.ms log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
-    log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio
-    log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.flush.interval.messages
-    log.flush.interval.ms log.index.interval.bytes log.index.size.max.bytes log.local.retention.bytes
-    log.local.retention.ms log.message.timestamp.after.max.ms log.message.timestamp.before.max.ms
-    log.message.timestamp.type log.preallocate log.retention.bytes log.retention.ms log.roll.jitter.ms log.roll.ms
-    log.segment.bytes log.segment.delete.delay.ms max.connection.creation.rate max.connections max.connections.per.ip
-    max.connections.per.ip.overrides message.max.bytes min.insync.replicas num.io.threads num.network.threads
-    num.recovery.threads.per.data.dir num.replica.fetchers producer.id.expiration.ms
-    share.coordinator.cached.buffer.max.bytes transaction.partition.verification.enable unclean.leader.election.enable
+    config.providers cordoned.log.dirs follower.fetch.last.tiered.offset.enable
+    group.consumer.assignment.interval.ms group.coordinator.cached.buffer.max.bytes
+    group.share.assignment.interval.ms group.streams.assignment.interval.ms log.cleaner.backoff.ms
+    log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.io.buffer.load.factor
+    log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
+    log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy
+    log.flush.interval.messages log.flush.interval.ms log.index.interval.bytes log.index.size.max.bytes
+    log.local.retention.bytes log.local.retention.ms log.message.timestamp.after.max.ms
+    log.message.timestamp.before.max.ms log.message.timestamp.type log.preallocate log.retention.bytes
+    log.retention.ms log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms
+    max.connection.creation.rate max.connections max.connections.per.ip max.connections.per.ip.overrides
+    message.max.bytes metric.reporters min.insync.replicas num.io.threads num.network.threads
+    num.recovery.threads.per.data.dir num.replica.fetchers principal.builder.class producer.id.expiration.ms
+    remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms remote.log.index.file.cache.total.size.bytes
+    remote.log.manager.copier.thread.pool.size remote.log.manager.copy.max.bytes.per.second
+    remote.log.manager.expiration.thread.pool.size remote.log.manager.fetch.max.bytes.per.second
+    remote.log.manager.follower.thread.pool.size remote.log.reader.threads sasl.enabled.mechanisms
+    sasl.jaas.config sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
+    sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter
+    sasl.kerberos.ticket.renew.window.factor sasl.login.refresh.buffer.seconds
+    sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+    sasl.mechanism.inter.broker.protocol share.coordinator.cached.buffer.max.bytes ssl.cipher.suites
+    ssl.client.auth ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class
+    ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
+    ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider
+    ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
+    ssl.truststore.location ssl.truststore.password ssl.truststore.type transaction.partition.verification.enable
+    unclean.leader.election.enable
 """
 
 DYNAMIC_BROKER_CONFIGS = frozenset(_DYNAMIC.split())
@@ -101,7 +111,7 @@ class BrokerLayers:
 class BrokerConfig:
     """Typed values of all keys. Immutable: a dynamic change gives a new one."""
 
-    __slots__ = ("_values", "advertised_listeners", "layers", "listeners", "topic_defaults")
+    __slots__ = ("_listener_values", "_values", "advertised_listeners", "layers", "listeners", "topic_defaults")
 
     def __init__(self, layers: BrokerLayers | None = None) -> None:
         self.layers = layers or BrokerLayers()
@@ -110,11 +120,13 @@ class BrokerConfig:
             name: definition.parse(effective[name]) if name in effective else definition.default
             for name, definition in BROKER_CONFIGS.items()
         }
+        self._listener_values = _listener_values(effective)
         self._check_node_id(effective)
         _check_retention(self)
         check_broker_bounds(self)
         self.topic_defaults = TopicConfig.from_broker(effective)
-        self.listeners, self.advertised_listeners = self._parse_listeners(effective)
+        self.listeners, self.advertised_listeners = self._parse_listeners()
+        check_alone(self, is_set=effective.keys())
 
     @classmethod
     def of(cls, static: Mapping[str, str]) -> Self:
@@ -132,6 +144,10 @@ class BrokerConfig:
         value = self._values[name]
         assert isinstance(value, Integer), f"{name} is no whole number, or not set"
         return value
+
+    def listener_int(self, listener: str, name: str) -> Integer:
+        """One of `LISTENER_KEYS`: what is set for this listener, else what is set for the broker."""
+        return self._listener_values.get((listener.upper(), name), self.int(name))
 
     def number(self, name: str) -> float:
         value = self._values[name]
@@ -182,19 +198,42 @@ class BrokerConfig:
         elif self._values["broker.id"] != self._values["node.id"]:
             raise ConfigError("broker.id", effective["broker.id"], f"the same as node.id, {self.node_id}")
 
-    def _parse_listeners(self, effective: Mapping[str, str]) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
+    def _parse_listeners(self) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
         protocols = parse_protocol_map(self.text("listener.security.protocol.map"))
         # There is no controller quorum to talk to, so the listeners that Kafka would give it are not opened.
-        quorum = {each.strip().upper() for each in effective.get("controller.listener.names", "").split(",")} - {""}
+        names = self._values["controller.listener.names"]
+        quorum = {each.upper() for each in names} if isinstance(names, tuple) else set()
         known = {**dict.fromkeys(quorum, "PLAINTEXT"), **protocols}
-        listeners = _without(quorum, parse_listeners("listeners", self.items("listeners"), known))
-        check_supported("listeners", listeners)
+        given = parse_listeners("listeners", self.items("listeners"), known)
+        check_supported("listeners", given)
+        listeners = _without(quorum, given)
+        if not listeners:
+            raise ConfigError("listeners", ",".join(map(str, given)), "at least one that is not the controller's")
         advertised = listeners
         if self._values["advertised.listeners"] is not None:
             entries = self.items("advertised.listeners")
             advertised = _without(quorum, parse_listeners("advertised.listeners", entries, known))
         check_advertised(advertised, listeners)
         return listeners, advertised
+
+
+def listener_key(name: str) -> tuple[str, str] | None:
+    """The listener, and which of `LISTENER_KEYS` is set for it alone; None for any other name of a key."""
+    for key in LISTENER_KEYS:
+        if name.startswith(_LISTENER_PREFIX) and name.endswith(f".{key}"):
+            return name.removeprefix(_LISTENER_PREFIX).removesuffix(f".{key}").upper(), key
+    return None
+
+
+def _listener_values(effective: Mapping[str, str]) -> dict[tuple[str, str], int]:
+    values = {}
+    for name, text in effective.items():
+        found = listener_key(name)
+        if found is not None:
+            value = replace(BROKER_CONFIGS[found[1]], name=name).parse(text)
+            assert isinstance(value, int)
+            values[found] = value
+    return values
 
 
 def _without(names: set[str], listeners: tuple[Listener, ...]) -> tuple[Listener, ...]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Self
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 Check = Callable[[str, ConfigValue], None]
@@ -56,6 +57,11 @@ class ConfigError(Exception):
         self.key = key
         self.value = value
         self.allowed = allowed
+
+    def located(self, source: str) -> Self:
+        """The same, with the place that the value came from."""
+        self.args = (f"{self.args[0]} ({source})",)
+        return self
 
 
 class ConfigConflict(ConfigError):
@@ -216,6 +222,11 @@ def one_of_any_case(*allowed: str) -> Check:
             raise ConfigError(name, shown, f"String must be one of (case insensitive): {', '.join(allowed)}")
 
     return check
+
+
+def not_empty(name: str, value: ConfigValue) -> None:
+    if value == "":
+        raise ConfigError(name, value, "String must be non-empty")
 
 
 def gzip_level(name: str, value: ConfigValue) -> None:

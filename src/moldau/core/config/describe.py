@@ -14,9 +14,12 @@ from types import MappingProxyType
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers
 from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
 from moldau.core.config.group import GROUP_CONFIGS
+from moldau.core.config.support import refusal, without_effect
 from moldau.core.config.topic import TOPIC_CONFIGS, broker_default
 
 UNKNOWN_TYPE = 0
+_JAVA_CAPACITY_MIN = 16
+_JAVA_LOAD_FACTOR = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,31 @@ _FAMILY: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
+def java_order(names: Iterable[str]) -> list[str]:
+    """The order in which Java's HashMap lists keys that were put into it in this order.
+
+    DescribeConfigs answers in this order, and tests that clients ship for themselves look at the first entries.
+    """
+    listed = list(names)
+    capacity = _JAVA_CAPACITY_MIN
+    while len(listed) > capacity * _JAVA_LOAD_FACTOR:
+        capacity *= 2
+    return sorted(listed, key=lambda name: _java_hash(name) & (capacity - 1))
+
+
+@lru_cache(maxsize=1024)  # every key there is, and what users add
+def _java_hash(text: str) -> int:
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) & 0xFFFFFFFF
+    return value ^ (value >> 16)
+
+
+def _in_java_order(entries: Iterable[ConfigEntry]) -> list[ConfigEntry]:
+    by_name = {entry.name: entry for entry in entries}
+    return [by_name[name] for name in java_order(by_name)]
+
+
 def describe_topic_config(overrides: Mapping[str, str], layers: BrokerLayers) -> list[ConfigEntry]:
     """Every key of a topic that has these overrides, on a broker with these layers."""
     entries = dict(_topic_defaults(layers))
@@ -58,7 +86,7 @@ def describe_topic_config(overrides: Mapping[str, str], layers: BrokerLayers) ->
         definition = TOPIC_CONFIGS.get(name)
         if definition is not None:
             entries[name] = _overridden(entries.get(name) or _default_of(definition, layers), definition, text)
-    return list(entries.values())
+    return [entries[name] for name in java_order(entries)]
 
 
 @lru_cache(maxsize=4)  # a broker has one set of layers at a time, and every CreateTopics asks for all of this
@@ -91,7 +119,7 @@ def describe_group_config(overrides: Mapping[str, str], layers: BrokerLayers) ->
         if definition.name in overrides:
             entry = _overridden(entry, definition, overrides[definition.name], source=ConfigSource.GROUP_CONFIG)
         entries.append(entry)
-    return entries
+    return _in_java_order(entries)
 
 
 def _overridden(
@@ -108,9 +136,10 @@ def _overridden(
 def describe_broker_config(config: BrokerConfig) -> list[ConfigEntry]:
     """Every key of one broker, also those that were set and mean nothing here."""
     shown = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
-    known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in shown]
     unknown = [name for name in config.layers.effective() if name not in BROKER_CONFIGS]
-    return known + [_broker_entry(name, None, config.layers, config.layers) for name in unknown]
+    entries = [_broker_entry(name, None, config.layers, config.layers) for name in java_order(unknown)]
+    known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in java_order(shown)]
+    return entries + known
 
 
 def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
@@ -121,7 +150,7 @@ def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
         definition = BROKER_CONFIGS.get(name)
         value = text if definition is None else definition.parse(text)
         entries.append(_broker_entry(name, value, cluster_wide, config.layers, with_defaults=False))
-    return entries
+    return _in_java_order(entries)
 
 
 def _broker_entry(
@@ -133,6 +162,7 @@ def _broker_entry(
     synonyms = _synonyms(name, shown, with_defaults=with_defaults, sensitive=sensitive)
     # A list is shown as it was written, not as it was read.
     effective = layers.effective().get(name) if definition is not None else None
+    documentation = None if definition is None else definition.doc or _undocumented(name)
     return ConfigEntry(
         name=name,
         value=None if sensitive else _shown_value(name, value, effective),
@@ -141,8 +171,14 @@ def _broker_entry(
         sensitive=sensitive,
         type=UNKNOWN_TYPE if definition is None else definition.type,
         synonyms=synonyms,
-        documentation=None if definition is None else definition.doc,
+        documentation=documentation,
     )
+
+
+def _undocumented(name: str) -> str:
+    refused = refusal(name)
+    reason = without_effect(name) if refused is None else refused.reason
+    return f"No effect: {reason}." if reason else ""
 
 
 def _shown_value(name: str, value: ConfigValue, effective: str | None) -> str | None:

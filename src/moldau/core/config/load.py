@@ -6,16 +6,21 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
-from moldau.core.config.broker import BROKER_CONFIGS, IGNORED_PREFIXES, BrokerConfig
+from moldau.core.config.broker import BROKER_CONFIGS, BrokerConfig, listener_key
 from moldau.core.config.definitions import ConfigError
+from moldau.core.config.environment import environment_settings
+from moldau.core.config.older_names import HONOURED, translate
+from moldau.core.config.settings import Setting, is_default, is_known, refuse, with_suggestion
+from moldau.core.config.support import without_effect
 
 __all__ = ["ConfigError", "load_config", "parse_overrides", "parse_properties"]
 
-ENVIRONMENT_PREFIX = "MOLDAU_"
-_TOOLS_VARIABLES = frozenset({"MOLDAU_BOOTSTRAP_SERVERS"})
+log = logging.getLogger(__name__)
 
-_log = logging.getLogger("moldau.config")
+COMMAND_LINE = "command line"
+_DEFAULT_HOST = "127.0.0.1"
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -68,23 +73,6 @@ def parse_overrides(arguments: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def environment_values(environment: Mapping[str, str]) -> dict[str, str]:
-    """MOLDAU_LOG_RETENTION_MS sets log.retention.ms; one that names no key may be mistyped, or someone else's."""
-    values: dict[str, str] = {}
-    strange: list[str] = []
-    for variable, value in environment.items():
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in _TOOLS_VARIABLES:
-            continue
-        key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
-        if key in BROKER_CONFIGS:
-            values[key] = value
-        else:
-            strange.append(variable)
-    if strange:
-        _log.warning("environment variables that name no configuration key are ignored: %s", ", ".join(sorted(strange)))
-    return values
-
-
 def load_config(
     properties_file: Path | None,
     environment: Mapping[str, str],
@@ -92,21 +80,46 @@ def load_config(
     *,
     defaults: Mapping[str, str] | None = None,
 ) -> BrokerConfig:
-    """What the command line says wins over the environment, the environment over the file, the file over `defaults`."""
-    from_file: dict[str, str] = {}
-    if properties_file is not None:
-        try:
-            from_file = parse_properties(properties_file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as wrong:
-            raise ConfigError("server.properties", properties_file, f"a readable properties file ({wrong})") from wrong
-    values: dict[str, str] = {}
-    for layer in (defaults or {}, from_file, environment_values(environment), overrides):
-        _overlay(values, layer)
-    _report_unused(values)
-    return BrokerConfig.of(values)
+    """What the command line says wins over the environment, the environment over the file, the file over `defaults`.
+
+    ConfigError for a value that can't be used, and for a key that asks for what is not there.
+    """
+    from_environment, strange = environment_settings(environment)
+    settings: dict[str, Setting] = {}
+    for layer in (_read(properties_file), from_environment, _from(overrides, COMMAND_LINE)):
+        _overlay(settings, layer)
+    _report_environment(settings, strange)
+    settings = _translate_older_names(settings)
+    _refuse(settings)
+    _report_unused(settings)
+    values = dict(defaults or {})
+    _overlay(values, {key: setting.value for key, setting in settings.items()})
+    try:
+        return BrokerConfig.of(values)
+    except ConfigError as wrong:
+        if wrong.key in settings:
+            wrong.located(settings[wrong.key].source)
+        raise
 
 
-def _overlay(values: dict[str, str], layer: Mapping[str, str]) -> None:
+def _read(properties_file: Path | None) -> dict[str, Setting]:
+    if properties_file is None:
+        return {}
+    try:
+        text = properties_file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise ConfigError("server.properties", properties_file, f"a readable properties file ({wrong})") from wrong
+    return _from(parse_properties(text), str(properties_file))
+
+
+def _from(values: Mapping[str, str], source: str) -> dict[str, Setting]:
+    return {key: Setting(value, source) for key, value in values.items()}
+
+
+_Value = TypeVar("_Value")
+
+
+def _overlay(values: dict[str, _Value], layer: Mapping[str, _Value]) -> None:
     """The broker's number has two names: a layer that sets one replaces the other of the layers below."""
     names = ("node.id", "broker.id")
     if any(name in layer for name in names):
@@ -115,11 +128,65 @@ def _overlay(values: dict[str, str], layer: Mapping[str, str]) -> None:
     values.update(layer)
 
 
-def _report_unused(values: Mapping[str, str]) -> None:
-    unknown = sorted(name for name in values if name not in BROKER_CONFIGS)
-    ignored = [name for name in unknown if name.startswith(IGNORED_PREFIXES)]
-    if ignored:
-        _log.info("configuration keys with no meaning here are ignored: %s", ", ".join(ignored))
-    strange = [name for name in unknown if name not in ignored]
+def _report_environment(settings: Mapping[str, Setting], strange: list[str]) -> None:
+    used = sorted(setting.source for setting in settings.values() if setting.source.startswith("environment"))
+    if used:
+        log.info("set by the environment: %s", ", ".join(source.rpartition(" ")[2] for source in used))
     if strange:
-        _log.warning("unknown configuration keys are ignored: %s", ", ".join(strange))
+        log.warning("environment variables that name no configuration key are ignored: %s", ", ".join(strange))
+
+
+def _translate_older_names(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    older = {key: setting for key, setting in settings.items() if key in HONOURED}
+    kept = {key: setting for key, setting in settings.items() if key not in HONOURED}
+    if not older:
+        return kept
+    texts = {key: setting.value.strip() for key, setting in older.items()}
+    meant = translate(texts, is_set=kept, default_host=_DEFAULT_HOST)
+    for key, setting in older.items():
+        if HONOURED[key] in meant:
+            log.warning("%s is an older name (%s); use %s", key, setting.source, HONOURED[key])
+        else:
+            log.warning("%s is ignored (%s), because %s is set", key, setting.source, HONOURED[key])
+    source = ", ".join(f"{key} in {setting.source}" for key, setting in older.items())
+    return {**kept, **_from(meant, source)}
+
+
+def _refuse(settings: Mapping[str, Setting]) -> None:
+    """All that is relied on and not there, in one line: the first with its reason, the others by name."""
+    refused = [(wrong, setting) for key, setting in settings.items() if (wrong := _refusal(key, setting)) is not None]
+    if not refused:
+        return
+    wrong, setting = refused[0]
+    others = ", ".join(each.key for each, _ in refused[1:])
+    raise wrong.located(f"{setting.source}; refused too: {others}" if others else setting.source)
+
+
+def _refusal(key: str, setting: Setting) -> ConfigError | None:
+    try:
+        return refuse(key, setting)
+    except ConfigError as wrong:  # not even Kafka would take this value
+        return wrong
+
+
+def _report_unused(settings: Mapping[str, Setting]) -> None:
+    idle: dict[str, list[str]] = {}
+    unknown: list[str] = []
+    for key, setting in sorted(settings.items()):
+        reason = without_effect(key)
+        if reason is not None:
+            if key not in BROKER_CONFIGS or not _is_default(key, setting):
+                idle.setdefault(reason, []).append(key)
+        elif key not in BROKER_CONFIGS and listener_key(key) is None and not is_known(key):
+            unknown.append(with_suggestion(key))
+    for reason, keys in idle.items():
+        log.warning("configuration keys without effect: %s (%s)", ", ".join(keys), reason)
+    if unknown:
+        log.warning("unknown configuration keys are ignored: %s", ", ".join(unknown))
+
+
+def _is_default(key: str, setting: Setting) -> bool:
+    try:
+        return is_default(key, setting.value)
+    except ConfigError as wrong:
+        raise wrong.located(setting.source) from None

@@ -1,4 +1,4 @@
-"""Keys of consumer groups and committed offsets: names, defaults and rules as Kafka 4.3 has them."""
+"""Keys of consumer groups and committed offsets: as Kafka 4.3 defines them, in its order."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ GROUPS_KEYS = (
         LIST,
         ("classic", "consumer", "streams"),
         list_of("consumer", "classic", "share", "streams"),
+        "The group protocols that are offered: classic, and consumer unless it is left out.",
     ),
     ConfigDef("group.coordinator.threads", INT, 4, at_least(1)),
     ConfigDef("group.coordinator.background.threads", INT, 2, at_least(1)),

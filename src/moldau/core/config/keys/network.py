@@ -1,8 +1,8 @@
-"""Keys of listeners and connections: names, defaults and rules as Kafka 4.3 has them."""
+"""Keys of listeners and connections: as Kafka 4.3 defines them, in its order."""
 
 from __future__ import annotations
 
-from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, list_of, one_of
+from moldau.core.config.definitions import INT_MAX, ConfigDef, ConfigType, at_least, list_of
 
 STRING = ConfigType.STRING
 INT = ConfigType.INT
@@ -56,13 +56,8 @@ NETWORK_KEYS = (
     ConfigDef("max.connections", INT, INT_MAX, at_least(0), "How many connections the broker holds at most."),
     ConfigDef("max.connection.creation.rate", INT, INT_MAX, at_least(0), "How many connections a second are accepted."),
     ConfigDef("connections.max.idle.ms", LONG, 600_000, None, "A connection that is idle for this long is closed."),
-    ConfigDef(
-        "queued.max.requests",
-        INT,
-        500,
-        at_least(1),
-        "How many requests may wait before reading from the network pauses.",
-    ),
+    ConfigDef("connection.failed.authentication.delay.ms", INT, 100, at_least(0)),
+    ConfigDef("queued.max.requests", INT, 500, at_least(1)),
     ConfigDef(
         "queued.max.request.bytes",
         LONG,
@@ -70,16 +65,6 @@ NETWORK_KEYS = (
         None,
         "Memory for large requests that have not arrived whole, of all connections together; -1 is 64 MiB here.",
     ),
-    ConfigDef(
-        "num.network.threads", INT, 3, at_least(1), "Accepted for Kafka's sake; one event loop serves a broker here."
-    ),
+    ConfigDef("num.network.threads", INT, 3, at_least(1)),
     ConfigDef("controller.socket.timeout.ms", INT, 30_000),
-    ConfigDef(
-        "security.inter.broker.protocol",
-        STRING,
-        "PLAINTEXT",
-        one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
-        "The protocol that brokers use among themselves when no listener is named for it.",
-    ),
-    ConfigDef("inter.broker.listener.name", STRING, None, None, "The listener that brokers use among themselves."),
 )

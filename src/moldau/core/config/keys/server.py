@@ -1,13 +1,14 @@
-"""Keys of the broker as a whole: names, defaults and rules as Kafka 4.3 has them."""
+"""Keys of the broker as a whole: as Kafka 4.3 defines them, in its order."""
 
 from __future__ import annotations
 
-from moldau.core.config.definitions import ConfigDef, ConfigType, at_least
+from moldau.core.config.definitions import ConfigDef, ConfigType, at_least, between, gzip_level, list_of, one_of
 
 BOOLEAN = ConfigType.BOOLEAN
 STRING = ConfigType.STRING
 INT = ConfigType.INT
-LONG = ConfigType.LONG
+LIST = ConfigType.LIST
+CLASS = ConfigType.CLASS
 
 SERVER_KEYS = (
     ConfigDef("broker.id", INT, -1, None, "The older name of node.id."),
@@ -18,20 +19,25 @@ SERVER_KEYS = (
         at_least(0),
         "The largest record batch that is accepted, after compression, unless the topic says otherwise.",
     ),
-    ConfigDef("num.io.threads", INT, 8, at_least(1), "Accepted for Kafka's sake; one event loop serves a broker here."),
-    ConfigDef(
-        "background.threads",
-        INT,
-        10,
-        at_least(1),
-        "Accepted for Kafka's sake; background work has a small pool of its own here.",
-    ),
-    ConfigDef("request.timeout.ms", INT, 30_000, None, "How long a broker waits for another's answer."),
+    ConfigDef("num.io.threads", INT, 8, at_least(1)),
+    ConfigDef("background.threads", INT, 10, at_least(1)),
+    ConfigDef("request.timeout.ms", INT, 30_000),
+    ConfigDef("config.providers", LIST, (), list_of(may_be_empty=True)),
+    ConfigDef("authorizer.class.name", STRING, ""),
+    ConfigDef("early.start.listeners", LIST, None, list_of(may_be_empty=True)),
     ConfigDef("broker.rack", STRING, None, None, "Where this broker stands, so that replicas can be spread."),
-    ConfigDef(
-        "controlled.shutdown.enable", BOOLEAN, True, None, "Whether leadership is handed over before a broker stops."
-    ),
+    ConfigDef("controlled.shutdown.enable", BOOLEAN, True),
     ConfigDef("delete.topic.enable", BOOLEAN, True, None, "Whether topics can be deleted."),
+    ConfigDef(
+        "compression.type",
+        STRING,
+        "producer",
+        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
+        "The codec that logs are kept in; producer keeps what the producer chose.",
+    ),
+    ConfigDef("compression.gzip.level", INT, -1, gzip_level, "The level used when compression.type is gzip."),
+    ConfigDef("compression.lz4.level", INT, 9, between(1, 17), "The level used when compression.type is lz4."),
+    ConfigDef("compression.zstd.level", INT, 3, between(-131_072, 22), "The level used when compression.type is zstd."),
     ConfigDef(
         "max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0), "How many fetch sessions are remembered."
     ),
@@ -58,11 +64,6 @@ SERVER_KEYS = (
         None,
         "Whether asking for the metadata of an unknown topic may create it.",
     ),
-    ConfigDef("metrics.num.samples", INT, 2, at_least(1)),
-    ConfigDef("metrics.sample.window.ms", LONG, 30_000, at_least(1)),
-    ConfigDef("metrics.recording.level", STRING, "INFO"),
-    ConfigDef("quota.window.num", INT, 11, at_least(1)),
-    ConfigDef("controller.quota.window.num", INT, 11, at_least(1)),
-    ConfigDef("quota.window.size.seconds", INT, 1, at_least(1)),
-    ConfigDef("controller.quota.window.size.seconds", INT, 1, at_least(1)),
+    ConfigDef("create.topic.policy.class.name", CLASS, None),
+    ConfigDef("alter.config.policy.class.name", CLASS, None),
 )

@@ -1,4 +1,4 @@
-"""Keys of logs, their retention, compaction and flushing: names, defaults and rules as Kafka 4.3 has them."""
+"""Keys of logs, their retention, compaction and flushing: as Kafka 4.3 defines them, in its order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from moldau.core.config.definitions import (
     ConfigType,
     at_least,
     between,
-    gzip_level,
     list_of,
     one_of,
 )
@@ -22,37 +21,7 @@ DOUBLE = ConfigType.DOUBLE
 LIST = ConfigType.LIST
 
 STORAGE_KEYS = (
-    ConfigDef(
-        "log.local.retention.ms",
-        LONG,
-        -2,
-        at_least(-2),
-        "How long segments stay on local disk once tiered; -2 follows the retention time.",
-    ),
-    ConfigDef(
-        "log.local.retention.bytes",
-        LONG,
-        -2,
-        at_least(-2),
-        "How many bytes stay on local disk once tiered; -2 follows the retention size.",
-    ),
-    ConfigDef(
-        "compression.type",
-        STRING,
-        "producer",
-        one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-        "The codec that logs are kept in; producer keeps what the producer chose.",
-    ),
-    ConfigDef("compression.gzip.level", INT, -1, gzip_level, "The level used when compression.type is gzip."),
-    ConfigDef("compression.lz4.level", INT, 9, between(1, 17), "The level used when compression.type is lz4."),
-    ConfigDef("compression.zstd.level", INT, 3, between(-131_072, 22), "The level used when compression.type is zstd."),
-    ConfigDef(
-        "log.cleaner.threads",
-        INT,
-        1,
-        at_least(0),
-        "Accepted for Kafka's sake; compaction shares the background pool here.",
-    ),
+    ConfigDef("log.cleaner.threads", INT, 1, at_least(0)),
     ConfigDef(
         "log.cleaner.io.max.bytes.per.second",
         DOUBLE,
@@ -109,6 +78,7 @@ STORAGE_KEYS = (
         list_of(),
         "The folders of the data, comma-separated; a new partition goes to the one that holds fewest.",
     ),
+    ConfigDef("cordoned.log.dirs", LIST, (), list_of(may_be_empty=True)),
     ConfigDef(
         "log.segment.bytes",
         INT,
@@ -208,7 +178,7 @@ STORAGE_KEYS = (
         at_least(0),
         "How often log start offsets are written to disk.",
     ),
-    ConfigDef("log.preallocate", BOOLEAN, False, None, "Whether a new segment's file gets its full size at once."),
+    ConfigDef("log.preallocate", BOOLEAN, False),
     ConfigDef(
         "num.recovery.threads.per.data.dir",
         INT,
@@ -238,7 +208,16 @@ STORAGE_KEYS = (
         "How far a record's CreateTime may lie ahead of the broker's clock.",
     ),
     ConfigDef("log.dir.failure.timeout.ms", LONG, 30_000, at_least(1)),
+    ConfigDef("log.initial.task.delay.ms", LONG, 30_000, at_least(0), internal=True),
     ConfigDef(
         "producer.id.expiration.ms", INT, 86_400_000, at_least(1), "How long an idle idempotent producer is remembered."
+    ),
+    ConfigDef(
+        "producer.id.expiration.check.interval.ms",
+        INT,
+        600_000,
+        at_least(1),
+        "How often idle producers are looked for.",
+        internal=True,
     ),
 )

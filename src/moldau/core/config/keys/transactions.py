@@ -1,4 +1,4 @@
-"""Keys of transactions: names, defaults and rules as Kafka 4.3 has them."""
+"""Keys of transactions: as Kafka 4.3 defines them, in its order."""
 
 from __future__ import annotations
 
@@ -27,8 +27,20 @@ TRANSACTIONS_KEYS = (
         at_least(1),
         "How many partitions the topic of transaction states has.",
     ),
-    ConfigDef("transaction.state.log.segment.bytes", INT, 104_857_600, at_least(1)),
-    ConfigDef("transaction.partition.verification.enable", BOOLEAN, True),
+    ConfigDef(
+        "transaction.state.log.segment.bytes",
+        INT,
+        104_857_600,
+        at_least(1),
+        "The segment size of the topic of transaction states.",
+    ),
+    ConfigDef(
+        "transaction.partition.verification.enable",
+        BOOLEAN,
+        True,
+        None,
+        "Whether a producer's first write to a partition is checked with its transaction's coordinator.",
+    ),
     ConfigDef(
         "transactional.id.expiration.ms",
         INT,
@@ -40,8 +52,20 @@ TRANSACTIONS_KEYS = (
         "transaction.max.timeout.ms", INT, 900_000, at_least(1), "The longest time-out that a transaction may ask for."
     ),
     ConfigDef("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10_000, at_least(1)),
-    ConfigDef("transaction.remove.expired.transaction.cleanup.interval.ms", INT, 3_600_000, at_least(1)),
-    ConfigDef("transaction.two.phase.commit.enable", BOOLEAN, False),
+    ConfigDef(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        INT,
+        3_600_000,
+        at_least(1),
+        "How often expired transactional ids are looked for.",
+    ),
+    ConfigDef(
+        "transaction.two.phase.commit.enable",
+        BOOLEAN,
+        False,
+        None,
+        "Whether a producer may keep a transaction open without a time-out, for a two-phase commit.",
+    ),
     ConfigDef("add.partitions.to.txn.retry.backoff.max.ms", INT, 100, at_least(0)),
     ConfigDef("add.partitions.to.txn.retry.backoff.ms", INT, 20, at_least(1)),
 )

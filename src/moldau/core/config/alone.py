@@ -1,0 +1,49 @@
+"""What a broker that is the whole cluster can be told about its cluster: Kafka's combined mode with one node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from moldau.core.config.definitions import ConfigConflict, ConfigError
+
+if TYPE_CHECKING:
+    from moldau.core.config.broker import BrokerConfig
+
+_ROLES = {"broker", "controller"}
+
+
+def check_alone(config: BrokerConfig, *, is_set: Collection[str]) -> None:
+    """ConfigError when the configuration is that of a node which needs others."""
+    _check_roles(config)
+    _check_inter_broker_listener(config, is_set)
+
+
+def _check_roles(config: BrokerConfig) -> None:
+    roles = config.value("process.roles")
+    if isinstance(roles, tuple) and set(roles) != _ROLES:
+        allowed = "broker,controller, for one process is both in this release; set that, or remove it"
+        raise ConfigError("process.roles", ",".join(roles), allowed)
+    for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
+        servers = config.items(key)
+        if len(servers) > 1:
+            allowed = "one entry, this node, for a cluster has one broker in this release; set that, or remove it"
+            raise ConfigError(key, ",".join(servers), allowed)
+    for voter in config.items("controller.quorum.voters"):
+        if int(voter.partition("@")[0]) != config.node_id:
+            allowed = (
+                f"this node, {config.node_id}, for a cluster has one broker in this release; set that, or remove it"
+            )
+            raise ConfigError("controller.quorum.voters", voter, allowed)
+
+
+def _check_inter_broker_listener(config: BrokerConfig, is_set: Collection[str]) -> None:
+    name = config.optional_text("inter.broker.listener.name")
+    if name is None:
+        return
+    if "security.inter.broker.protocol" in is_set:
+        message = "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
+        raise ConfigConflict("inter.broker.listener.name", name, message)
+    names = [each.name for each in config.advertised_listeners]
+    if name.upper() not in names:
+        raise ConfigError("inter.broker.listener.name", name, f"a listener of this broker: {', '.join(names)}")

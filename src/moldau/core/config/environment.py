@@ -1,0 +1,71 @@
+"""Environment variables that set keys: ours, and those of the container images of Apache Kafka and Confluent.
+
+    MOLDAU_LOG_RETENTION_MS      log.retention.ms
+    KAFKA_LOG_RETENTION_MS       the same, as the images apache/kafka and confluentinc/cp-kafka have it
+    KAFKA_CFG_LOG_RETENTION_MS   the same, as bitnami/kafka has it
+
+One underscore is a dot, two are an underscore, three a hyphen. A variable that names no key may be mistyped, or someone
+else's: it is reported, and ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from moldau.core.config.settings import Setting, is_known
+
+OUR_PREFIX = "MOLDAU_"
+KAFKA_PREFIXES = ("KAFKA_CFG_", "KAFKA_")  # the longer one first
+
+# What the images, Kafka's start scripts and clients use for themselves.
+_NOT_KEYS = re.compile(
+    r"(?:MOLDAU|KAFKA)_BOOTSTRAP_SERVERS|"
+    r"KAFKA_(?:HOME|VERSION|OPTS|HEAP_OPTS|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*)"
+)
+# Kubernetes and Docker tell a container about a service called kafka by KAFKA_PORT=tcp://10.0.0.1:9092 and others.
+_SERVICE = re.compile(r"KAFKA_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP).*)")
+_SERVICE_ADDRESS = re.compile(r"(?:tcp|udp)://")
+_CLUSTER_ID = re.compile(r"[0-9A-Za-z_-]{22}\Z")
+_UNDERSCORES = re.compile(r"_{1,3}")
+_MEANING = {1: ".", 2: "_", 3: "-"}
+
+
+def without_kafka_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """For a broker that a program starts for itself: what is set in the user's shell is for another."""
+    return {name: value for name, value in environment.items() if name.startswith(OUR_PREFIX)}
+
+
+def environment_settings(environment: Mapping[str, str]) -> tuple[dict[str, Setting], list[str]]:
+    """The keys that are set, ours winning over the images', and the variables that name none."""
+    by_prefix: dict[str, dict[str, Setting]] = {prefix: {} for prefix in (*reversed(KAFKA_PREFIXES), OUR_PREFIX)}
+    strange: list[str] = []
+    for variable, value in sorted(environment.items()):
+        prefix = next((each for each in (OUR_PREFIX, *KAFKA_PREFIXES) if variable.startswith(each)), None)
+        if prefix is None or _is_for_others(variable, value):
+            continue
+        key = _key(variable.removeprefix(prefix))
+        if is_known(key):
+            by_prefix[prefix][key] = Setting(value, f"environment variable {variable}")
+        else:
+            strange.append(variable)
+    settings: dict[str, Setting] = {}
+    for found in by_prefix.values():
+        settings |= found
+    return settings, strange
+
+
+def _is_for_others(variable: str, value: str) -> bool:
+    if _NOT_KEYS.fullmatch(variable) or _SERVICE.fullmatch(variable):
+        return True
+    return variable == "KAFKA_PORT" and _SERVICE_ADDRESS.match(value) is not None
+
+
+def _key(name: str) -> str:
+    return _UNDERSCORES.sub(lambda match: _MEANING[len(match[0])], name.lower())
+
+
+def cluster_id(environment: Mapping[str, str]) -> str | None:
+    """The images make a new cluster under the id in CLUSTER_ID; anything else of this name is not for us."""
+    found = environment.get("CLUSTER_ID", "").strip()
+    return found if _CLUSTER_ID.match(found) else None

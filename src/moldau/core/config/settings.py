@@ -1,0 +1,99 @@
+"""A value and where it was set, from the properties file, the environment or the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS, listener_key
+from moldau.core.config.definitions import ConfigError, format_value
+from moldau.core.config.older_names import HONOURED, RENAMED
+from moldau.core.config.support import Refusal, refusal, without_effect
+
+_SECRET_WORDS = ("password", "secret", "jaas", "credential", "passphrase", ".key")
+_SUGGESTION_LIKENESS_MIN = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    value: str
+    source: str
+
+
+def is_known(key: str) -> bool:
+    """Whether some release of Kafka has this key, or it is one that we can tell the right name of."""
+    return (
+        key in BROKER_CONFIGS
+        or key in HONOURED
+        or key in RENAMED
+        or listener_key(key) is not None
+        or without_effect(key) is not None
+        or refusal(subject(key)) is not None
+    )
+
+
+def subject(key: str) -> str:
+    """A key without the listener and the mechanism that it is for: ssl.x of listener.name.inside.ssl.x."""
+    if not key.startswith("listener.name."):
+        return key
+    rest = key.split(".", 3)[-1]
+    at = rest.find("sasl.")
+    return rest[at:] if at >= 0 else rest
+
+
+def refuse(key: str, setting: Setting) -> ConfigError | None:
+    """The reason why a start with this setting is refused; None when it is not, or asks for nothing."""
+    renamed = RENAMED.get(key)
+    if renamed is not None:
+        return ConfigError(key, shown(key, setting.value), f"no key has this name; use {renamed}")
+    why = refusal(subject(key))
+    if why is None or _asks_for_nothing(subject(key), setting.value, why):
+        return None
+    return ConfigError(key, shown(key, setting.value), f"{why.reason}; allowed is {_allowed(key, why)}; {why.remedy}")
+
+
+def refuse_unsupported(values: Mapping[str, str]) -> None:
+    """ConfigError when one of these values, set in a running broker, relies on something that is not there."""
+    for key, value in values.items():
+        wrong = refuse(key, Setting(value, ""))
+        if wrong is not None:
+            raise wrong
+
+
+def _asks_for_nothing(key: str, text: str, why: Refusal) -> bool:
+    if not text.strip() or text.strip().lower() in why.off:
+        return True
+    return is_default(key, text)
+
+
+def is_default(key: str, text: str) -> bool:
+    definition = BROKER_CONFIGS.get(key)
+    return definition is not None and definition.parse(text) == definition.default
+
+
+def _allowed(key: str, why: Refusal) -> str:
+    if why.off:
+        return why.off[0]
+    definition = BROKER_CONFIGS.get(subject(key))
+    return (definition is not None and format_value(definition.default)) or "no value"
+
+
+def shown(key: str, text: str) -> str:
+    """A value as it may be printed: what could be a secret is hidden."""
+    definition = BROKER_CONFIGS.get(key)
+    is_secret = definition.sensitive if definition is not None else any(word in key for word in _SECRET_WORDS)
+    return "[hidden]" if is_secret else text
+
+
+def suggestion(key: str) -> str | None:
+    """The key that was probably meant."""
+    from difflib import get_close_matches  # costs more than the rest of a start's checks, and is hardly ever needed
+
+    candidates = [*BROKER_CONFIGS, *HONOURED, *(f"listener.name.x.{each}" for each in LISTENER_KEYS)]
+    found = get_close_matches(key, candidates, n=1, cutoff=_SUGGESTION_LIKENESS_MIN)
+    return found[0] if found else None
+
+
+def with_suggestion(key: str) -> str:
+    meant = suggestion(key)
+    return key if meant is None else f"{key} (did you mean {meant}?)"

@@ -1,0 +1,208 @@
+"""Which of Apache Kafka's broker keys a start must not accept, and which it accepts although they change nothing.
+
+Every key of Kafka 4.3 and every key that 3.9 had beside them is in exactly one of three classes:
+
+    it has a reader           the usual case, and not listed here; a test looks for the reader in the code
+    WITHOUT_EFFECT            set or not, clients and data fare the same; a value other than the default is reported
+    REFUSED                   whoever sets it relies on something that is not there, such as access control; only the
+                              values that ask for nothing are accepted
+
+The rule for REFUSED: a configuration that was written to protect something must never start as if it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+_ONE_BROKER = "a cluster has one broker in this release, and a partition one replica"
+_NO_QUORUM = "the broker keeps the cluster's metadata itself; there is no controller quorum"
+_NO_TIERS = "tiered storage is not supported"
+_NO_SHARE_GROUPS = "share groups are not supported"
+_NO_STREAMS_GROUPS = "streams groups are not supported"
+_NO_METRICS = "the broker publishes no metrics"
+_NO_TOKENS = "delegation tokens are not supported"
+_NO_ZOOKEEPER = "the broker does not use ZooKeeper"
+_OWN_THREADS = "one event loop serves the clients, and a small pool of threads the disk"
+_NO_CALLS = "the broker opens no connections to other brokers"
+_OTHER_BUFFERS = "the size of this buffer is fixed"
+
+_WITHOUT_EFFECT = (
+    (_OWN_THREADS, "num.network.threads num.io.threads background.threads log.cleaner.threads"),
+    (_OWN_THREADS, "group.coordinator.threads group.coordinator.background.threads share.coordinator.threads"),
+    (_OWN_THREADS, "num.replica.alter.log.dirs.threads"),
+    ("a request is handled as soon as it has arrived, so that none is ever queued", "queued.max.requests"),
+    (_NO_CALLS, "request.timeout.ms socket.connection.setup.timeout.ms socket.connection.setup.timeout.max.ms"),
+    (_NO_CALLS, "controller.socket.timeout.ms replica.socket.timeout.ms replica.socket.receive.buffer.bytes"),
+    (_ONE_BROKER, "controlled.shutdown.enable initial.broker.registration.timeout.ms broker.heartbeat.interval.ms"),
+    (_ONE_BROKER, "broker.session.timeout.ms replica.lag.time.max.ms replica.fetch.max.bytes replica.selector.class"),
+    (_ONE_BROKER, "replica.fetch.wait.max.ms replica.fetch.backoff.ms replica.fetch.min.bytes num.replica.fetchers"),
+    (_ONE_BROKER, "replica.fetch.response.max.bytes replica.high.watermark.checkpoint.interval.ms"),
+    (_ONE_BROKER, "auto.leader.rebalance.enable leader.imbalance.check.interval.seconds min.insync.replicas"),
+    (_ONE_BROKER, "unclean.leader.election.enable unclean.leader.election.interval.ms log.dir.failure.timeout.ms"),
+    (_ONE_BROKER, "replication.quota.window.num replication.quota.window.size.seconds"),
+    (_ONE_BROKER, "alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds"),
+    (_ONE_BROKER, "add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms"),
+    ("all listeners open together, when the broker is ready", "early.start.listeners"),
+    ("a delayed operation that is complete is forgotten at once", "fetch.purgatory.purge.interval.requests"),
+    ("a delayed operation that is complete is forgotten at once", "producer.purgatory.purge.interval.requests"),
+    ("a delayed operation that is complete is forgotten at once", "delete.records.purgatory.purge.interval.requests"),
+    ("requests that change metadata have no quota", "controller.quota.window.num controller.quota.window.size.seconds"),
+    (_NO_METRICS, "metrics.num.samples metrics.sample.window.ms metrics.recording.level telemetry.max.bytes"),
+    (_NO_METRICS, "kafka.metrics.polling.interval.secs"),
+    (_NO_QUORUM, "controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms"),
+    (_NO_QUORUM, "controller.quorum.election.backoff.max.ms controller.quorum.append.linger.ms"),
+    (_NO_QUORUM, "controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms"),
+    (_NO_QUORUM, "controller.quorum.auto.join.enable controller.quorum.fetch.snapshot.max.bytes"),
+    (_NO_QUORUM, "controller.quorum.fetch.max.bytes controller.performance.sample.period.ms"),
+    (_NO_QUORUM, "controller.performance.always.log.threshold.ms server.max.startup.time.ms"),
+    (_NO_QUORUM, "metadata.log.max.record.bytes.between.snapshots metadata.log.max.snapshot.interval.ms"),
+    (_NO_QUORUM, "metadata.log.segment.bytes metadata.log.segment.ms metadata.max.retention.bytes"),
+    (_NO_QUORUM, "metadata.max.retention.ms metadata.max.idle.interval.ms internal.metadata.log.segment.bytes"),
+    (_NO_QUORUM, "internal.metadata.max.batch.size.in.bytes internal.metadata.delete.delay.millis"),
+    ("versions that are not stable are not offered", "unstable.api.versions.enable unstable.feature.versions.enable"),
+    (_NO_TIERS, "remote.log.storage.manager.impl.prefix remote.log.metadata.manager.impl.prefix"),
+    (_NO_TIERS, "remote.log.storage.manager.class.name remote.log.storage.manager.class.path"),
+    (_NO_TIERS, "remote.log.metadata.manager.class.name remote.log.metadata.manager.class.path"),
+    (_NO_TIERS, "remote.log.metadata.manager.listener.name remote.log.metadata.custom.metadata.max.bytes"),
+    (_NO_TIERS, "remote.log.index.file.cache.total.size.bytes remote.log.index.file.cache.ttl.ms"),
+    (_NO_TIERS, "remote.log.manager.thread.pool.size remote.log.manager.copier.thread.pool.size"),
+    (_NO_TIERS, "remote.log.manager.expiration.thread.pool.size remote.log.manager.follower.thread.pool.size"),
+    (_NO_TIERS, "remote.log.manager.task.interval.ms remote.log.manager.task.retry.backoff.ms"),
+    (_NO_TIERS, "remote.log.manager.task.retry.backoff.max.ms remote.log.manager.task.retry.jitter"),
+    (_NO_TIERS, "remote.log.reader.threads remote.log.reader.max.pending.tasks remote.fetch.max.wait.ms"),
+    (_NO_TIERS, "remote.log.manager.copy.max.bytes.per.second remote.log.manager.copy.quota.window.num"),
+    (_NO_TIERS, "remote.log.manager.copy.quota.window.size.seconds remote.log.manager.fetch.max.bytes.per.second"),
+    (_NO_TIERS, "remote.log.manager.fetch.quota.window.num remote.log.manager.fetch.quota.window.size.seconds"),
+    (_NO_TIERS, "remote.list.offsets.request.timeout.ms follower.fetch.last.tiered.offset.enable"),
+    (_NO_TIERS, "log.local.retention.ms log.local.retention.bytes"),
+    (_NO_SHARE_GROUPS, "group.share.session.timeout.ms group.share.min.session.timeout.ms"),
+    (_NO_SHARE_GROUPS, "group.share.max.session.timeout.ms group.share.heartbeat.interval.ms"),
+    (_NO_SHARE_GROUPS, "group.share.min.heartbeat.interval.ms group.share.max.heartbeat.interval.ms"),
+    (_NO_SHARE_GROUPS, "group.share.max.size group.share.assignors group.share.assignment.interval.ms"),
+    (_NO_SHARE_GROUPS, "group.share.min.assignment.interval.ms group.share.max.assignment.interval.ms"),
+    (_NO_SHARE_GROUPS, "group.share.initialize.retry.interval.ms group.share.delivery.count.limit"),
+    (_NO_SHARE_GROUPS, "group.share.max.delivery.count.limit group.share.min.delivery.count.limit"),
+    (_NO_SHARE_GROUPS, "group.share.record.lock.duration.ms group.share.min.record.lock.duration.ms"),
+    (_NO_SHARE_GROUPS, "group.share.max.record.lock.duration.ms group.share.partition.max.record.locks"),
+    (_NO_SHARE_GROUPS, "group.share.max.partition.max.record.locks group.share.min.partition.max.record.locks"),
+    (_NO_SHARE_GROUPS, "share.fetch.purgatory.purge.interval.requests group.share.max.share.sessions"),
+    (_NO_SHARE_GROUPS, "group.share.persister.class.name share.coordinator.state.topic.num.partitions"),
+    (_NO_SHARE_GROUPS, "share.coordinator.state.topic.replication.factor share.coordinator.state.topic.min.isr"),
+    (_NO_SHARE_GROUPS, "share.coordinator.state.topic.segment.bytes share.coordinator.load.buffer.size"),
+    (_NO_SHARE_GROUPS, "share.coordinator.snapshot.update.records.per.snapshot share.coordinator.write.timeout.ms"),
+    (_NO_SHARE_GROUPS, "share.coordinator.state.topic.compression.codec share.coordinator.append.linger.ms"),
+    (_NO_SHARE_GROUPS, "share.coordinator.state.topic.prune.interval.ms share.coordinator.cached.buffer.max.bytes"),
+    (_NO_SHARE_GROUPS, "share.coordinator.cold.partition.snapshot.interval.ms"),
+    (_NO_STREAMS_GROUPS, "group.streams.session.timeout.ms group.streams.min.session.timeout.ms"),
+    (_NO_STREAMS_GROUPS, "group.streams.max.session.timeout.ms group.streams.heartbeat.interval.ms"),
+    (_NO_STREAMS_GROUPS, "group.streams.min.heartbeat.interval.ms group.streams.max.heartbeat.interval.ms"),
+    (_NO_STREAMS_GROUPS, "group.streams.max.size group.streams.num.standby.replicas"),
+    (_NO_STREAMS_GROUPS, "group.streams.max.standby.replicas group.streams.initial.rebalance.delay.ms"),
+    (_NO_STREAMS_GROUPS, "group.streams.assignment.interval.ms group.streams.min.assignment.interval.ms"),
+    (_NO_STREAMS_GROUPS, "group.streams.max.assignment.interval.ms"),
+    ("a segment's file grows with its records", "log.preallocate"),
+    ("housekeeping begins one interval after the start", "log.initial.task.delay.ms"),
+    (_OTHER_BUFFERS, "log.cleaner.io.buffer.size offsets.load.buffer.size transaction.state.log.load.buffer.size"),
+    (_OTHER_BUFFERS, "group.coordinator.cached.buffer.max.bytes"),
+    ("compaction's map of keys is no table that fills up", "log.cleaner.io.buffer.load.factor"),
+    ("committed offsets are stored uncompressed", "offsets.topic.compression.codec"),
+    ("a commit is answered as soon as it is appended", "offsets.commit.timeout.ms"),
+    ("what is decided in one turn of the event loop is appended together", "group.coordinator.append.linger.ms"),
+    ("each transaction has a timer", "transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+    ("nobody authenticates", "connection.failed.authentication.delay.ms"),
+    (_NO_TOKENS, "delegation.token.max.lifetime.ms delegation.token.expiry.time.ms"),
+    (_NO_TOKENS, "delegation.token.expiry.check.interval.ms"),
+    # Keys of Kafka 3.9 and before.
+    (_NO_METRICS, "auto.include.jmx.reporter"),
+    (_NO_QUORUM, "metadata.log.segment.min.bytes broker.id.generation.enable reserved.broker.max.id"),
+    (_ONE_BROKER, "controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms inter.broker.protocol.version"),
+    (_ONE_BROKER, "eligible.leader.replicas.enable leader.imbalance.per.broker.percentage replica.lag.max.messages"),
+    (_ONE_BROKER, "leader.replication.throttled.rate follower.replication.throttled.rate offsets.commit.required.acks"),
+    (_ONE_BROKER, "replica.alter.log.dirs.io.max.bytes.per.second"),
+    (_NO_SHARE_GROUPS, "group.share.enable group.share.max.groups"),
+    ("there is one group coordinator, and it knows both protocols", "group.coordinator.new.enable"),
+    ("record batches have the one format of Kafka 0.11 and later", "log.message.format.version"),
+    ("record batches have the one format of Kafka 0.11 and later", "log.message.downconversion.enable"),
+    ("no password is stored with the configuration", "password.encoder.secret password.encoder.old.secret"),
+    ("no password is stored with the configuration", "password.encoder.keyfactory.algorithm"),
+    ("no password is stored with the configuration", "password.encoder.cipher.algorithm password.encoder.iterations"),
+    ("no password is stored with the configuration", "password.encoder.key.length"),
+    (_NO_ZOOKEEPER, "zookeeper.connection.timeout.ms zookeeper.session.timeout.ms zookeeper.max.in.flight.requests"),
+    (_NO_ZOOKEEPER, "zookeeper.metadata.migration.min.batch.size zookeeper.sync.time.ms"),
+)  # fmt: skip
+
+# What belongs to a plugin that is refused or has no effect, or to another vendor's broker.
+_WITHOUT_EFFECT_PREFIXES = (
+    ("rsm.config.", _NO_TIERS),
+    ("rlmm.config.", _NO_TIERS),
+    ("confluent.", "it configures Confluent's own broker"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is missing, what to do, and the texts that are accepted although they are not the default."""
+
+    reason: str
+    remedy: str
+    off: tuple[str, ...] = ()
+
+
+_TRUSTED = "and let only hosts that you trust reach the broker"
+_TLS = Refusal("TLS is not supported yet", f"remove it, {_TRUSTED}")
+_SASL = Refusal("SASL is not supported yet", f"remove it, {_TRUSTED}")
+_ACCESS = Refusal("access control is not supported yet: every client may do everything", f"remove it, {_TRUSTED}")
+_NO_PLUGINS = Refusal("Java classes cannot be loaded", "remove it")
+_ZOOKEEPER = Refusal("the broker keeps the cluster's metadata in log.dirs, not in ZooKeeper", "remove it")
+_QUOTA = Refusal("quotas are not supported yet", "remove it", off=("9223372036854775807",))
+
+_REFUSED: tuple[tuple[Refusal, str], ...] = (
+    (_ACCESS, "authorizer.class.name super.users"),
+    (Refusal(_ACCESS.reason, _ACCESS.remedy, off=("true",)), "allow.everyone.if.no.acl.found"),
+    (_ACCESS, "principal.builder.class connections.max.reauth.ms"),
+    (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.secret.key"),
+    (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.master.key"),
+    (_TLS, "security.inter.broker.protocol security.providers"),
+    (_NO_PLUGINS, "create.topic.policy.class.name alter.config.policy.class.name client.quota.callback.class"),
+    (_NO_PLUGINS, "metric.reporters kafka.metrics.reporters"),
+    (Refusal("references to secrets are not resolved", "write the values out, and remove it"), "config.providers"),
+    (Refusal("tiered storage is not supported yet", "remove it"), "remote.log.storage.system.enable"),
+    (Refusal("new partitions go to every folder of log.dirs", "take the folder out of log.dirs"), "cordoned.log.dirs"),
+    (Refusal("the metadata is kept in the first folder of log.dirs", "remove it"), "metadata.log.dir"),
+    (Refusal("there is no listener for controllers alone", "remove it"), "control.plane.listener.name"),
+    (_QUOTA, "quota.producer.default quota.consumer.default"),
+    (_ZOOKEEPER, "zookeeper.connect zookeeper.clientCnxnSocket"),
+    (Refusal(_ZOOKEEPER.reason, "remove it", off=("false",)), "zookeeper.set.acl zookeeper.metadata.migration.enable"),
+)  # fmt: skip
+
+# Also for names that no Kafka has: `ssl.` is how a key says that it is about TLS.
+_REFUSED_PREFIXES = (
+    ("ssl.", _TLS),
+    ("sasl.", _SASL),
+    ("zookeeper.ssl.", _ZOOKEEPER),
+    ("config.providers.", Refusal("references to secrets are not resolved", "write the values out, and remove it")),
+)
+
+
+def _by_key(rows: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
+    for reason, keys in rows:
+        for key in keys.split():
+            yield key, reason
+
+
+WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(dict(_by_key(_WITHOUT_EFFECT)))
+REFUSED: Mapping[str, Refusal] = MappingProxyType({key: why for why, keys in _REFUSED for key in keys.split()})
+
+
+def without_effect(key: str) -> str | None:
+    """Why setting this key changes nothing; None when it does something, is refused, or is unknown."""
+    found = WITHOUT_EFFECT.get(key)
+    return found or next((reason for prefix, reason in _WITHOUT_EFFECT_PREFIXES if key.startswith(prefix)), None)
+
+
+def refusal(key: str) -> Refusal | None:
+    """Why a start that relies on this key is refused; None when it is not."""
+    found = REFUSED.get(key)
+    return found or next((why for prefix, why in _REFUSED_PREFIXES if key.startswith(prefix)), None)
