@@ -55,7 +55,8 @@ def run(
     if properties is not None:
         command.append(os.fspath(properties))
     command += ["--host", host, "--port", str(port), "--data-dir", os.fspath(data)]
-    command += ["--stop-with-stdin", "--scratch", os.fspath(scratch)]
+    # KAFKA_* in the user's shell is for clients, or for another broker: a test must not depend on it.
+    command += ["--no-kafka-environment", "--stop-with-stdin", "--scratch", os.fspath(scratch)]
     for key, value in (overrides or {}).items():
         command += ["--override", f"{key}={as_property(value)}"]
     try:

@@ -12,13 +12,14 @@ import shutil
 import signal
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import uvloop
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
+from moldau.core.config.environment import cluster_id, without_kafka_variables
 from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
 from moldau.node.running import Running, StartFailed
@@ -26,6 +27,14 @@ from moldau.node.running import Running, StartFailed
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
 DEFAULT_DATA_DIR = "./moldau-data"
+
+# Kafka's 50 connections that wait are fewer than a client library opens at once, and its buffers of 100 KiB keep the
+# system from giving a connection the memory that its speed needs.
+OUR_DEFAULTS = {
+    "socket.listen.backlog.size": "1024",
+    "socket.send.buffer.bytes": "-1",
+    "socket.receive.buffer.bytes": "-1",
+}
 
 OK = 0
 FAILED = 1
@@ -38,7 +47,8 @@ examples:
   moldau start server.properties                 a file with Apache Kafka's keys
   moldau start --override num.partitions=3 --override auto.create.topics.enable=false
 
-The command line wins over the environment (MOLDAU_NUM_PARTITIONS=3), the environment over the file.
+The command line wins over the environment (MOLDAU_NUM_PARTITIONS=3, or KAFKA_NUM_PARTITIONS=3 as in the container
+images of Apache Kafka), the environment over the file.
 """
 
 
@@ -75,6 +85,9 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--data-dir", metavar="DIR", help=f"where the data is kept (default: {DEFAULT_DATA_DIR})")
     parser.add_argument("--override", metavar="KEY=VALUE", action="append", default=[], help="one key; may be repeated")
     parser.add_argument(
+        "--no-kafka-environment", action="store_true", help="read no KAFKA_* variables and no CLUSTER_ID"
+    )
+    parser.add_argument(
         "--accept-lost-folders", action="store_true", help="start although a data folder and its records are gone"
     )
     parser.add_argument("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO", type=str.upper)
@@ -101,12 +114,16 @@ def configuration(options: Namespace) -> BrokerConfig:
     if options.data_dir is not None:
         chosen["log.dirs"] = options.data_dir
     # Kafka would listen on every interface; a broker without authentication stays at home until it is told otherwise.
-    defaults = {"listeners": plaintext(DEFAULT_HOST, DEFAULT_PORT)}
+    defaults = {"listeners": plaintext(DEFAULT_HOST, DEFAULT_PORT), **OUR_DEFAULTS}
     if options.properties is None:
         # The server.properties that comes with Apache Kafka sets this too: whoever tries a broker should not wait.
         defaults["group.initial.rebalance.delay.ms"] = "0"
     overrides = {**chosen, **parse_overrides(options.override)}
-    return load_config(options.properties, os.environ, overrides, defaults=defaults)
+    return load_config(options.properties, environment(options), overrides, defaults=defaults)
+
+
+def environment(options: Namespace) -> Mapping[str, str]:
+    return without_kafka_variables(os.environ) if options.no_kafka_environment else os.environ
 
 
 def plaintext(host: str, port: int) -> str:
@@ -128,6 +145,7 @@ async def run(config: BrokerConfig, options: Namespace) -> None:
         announce=announcer(options.ready_fd),
         stop=stop,
         accept_lost_folders=options.accept_lost_folders,
+        cluster_id=cluster_id(environment(options)),
     )
     if options.scratch is not None and stdin_has_ended():
         shutil.rmtree(options.scratch, ignore_errors=True)

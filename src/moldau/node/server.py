@@ -44,11 +44,12 @@ async def serve(
     announce: Callable[[Running], None],
     stop: asyncio.Event,
     accept_lost_folders: bool = False,
+    cluster_id: str | None = None,
 ) -> None:
     """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`."""
     async with AsyncExitStack() as running:
         try:
-            node = await start(config, running, accept_lost_folders=accept_lost_folders)
+            node = await start(config, running, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
         except (UnusableDirectory, StoreError) as wrong:
             raise StartFailed(str(wrong)) from wrong
         announce(node)
@@ -56,11 +57,15 @@ async def serve(
         log.info("stopping")
 
 
-async def start(config: BrokerConfig, running: AsyncExitStack, *, accept_lost_folders: bool) -> Running:
+async def start(
+    config: BrokerConfig, running: AsyncExitStack, *, accept_lost_folders: bool, cluster_id: str | None
+) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     clock = SystemClock()
     listeners = bind(config, running)
-    directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders)
+    directories = await open_folders(
+        config, clock, accept_lost_folders=accept_lost_folders, new_cluster_id=cluster_id
+    )
     running.callback(directories.close)
     executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
     running.callback(executor.shutdown)

@@ -10,10 +10,13 @@ else's: it is reported, and ignored.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 
 from moldau.core.config.settings import Setting, is_known
+
+log = logging.getLogger(__name__)
 
 OUR_PREFIX = "MOLDAU_"
 KAFKA_PREFIXES = ("KAFKA_CFG_", "KAFKA_")  # the longer one first
@@ -66,6 +69,9 @@ def _key(name: str) -> str:
 
 
 def cluster_id(environment: Mapping[str, str]) -> str | None:
-    """The images make a new cluster under the id in CLUSTER_ID; anything else of this name is not for us."""
+    """The id that the images give a new cluster; another program's variable of this name is not used."""
     found = environment.get("CLUSTER_ID", "").strip()
-    return found if _CLUSTER_ID.match(found) else None
+    if found and not _CLUSTER_ID.match(found):
+        log.warning("environment variable CLUSTER_ID=%s is ignored: a cluster's id is 22 characters of base64", found)
+        return None
+    return found or None
