@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from moldau.broker import listener as listening
+from moldau.broker.connection_quotas import ConnectionQuotas
 from moldau.broker.context import Services
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
@@ -17,7 +18,7 @@ from moldau.broker.listener import ConnectionLimits, Listener
 from moldau.core import limits
 
 WAIT_S_MAX = 20.0
-LIMITS = ConnectionLimits(connections_max=10, connections_per_host_max=10, idle_ms_max=600_000)
+LIMITS = ConnectionLimits(idle_ms_max=600_000)
 HALF_A_FRAME = struct.pack(">ih", 4 * limits.MIB, 0) + bytes(2 * limits.MIB)
 NO_SERVICES = cast("Services", None)  # no request ever gets so far as to need one
 
@@ -30,7 +31,7 @@ def test_silence_in_a_large_frame_that_others_wait_for_is_ended(monkeypatch: pyt
         listener = Listener("PLAINTEXT")
         listener.bind("127.0.0.1", 0)
         budget = FrameBudget(limits.MIB)
-        listener.start(Dispatch((), NO_SERVICES), LIMITS, budget)
+        listener.start(Dispatch((), NO_SERVICES), LIMITS, budget, ConnectionQuotas())
         (reader, silent) = await asyncio.open_connection(listener.host, listener.port)
         silent.write(HALF_A_FRAME)
         await silent.drain()

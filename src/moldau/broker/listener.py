@@ -7,10 +7,10 @@ import errno
 import logging
 import resource
 import socket
-from collections import Counter
 from dataclasses import dataclass
 
 from moldau.broker.connection import Connection
+from moldau.broker.connection_quotas import ConnectionQuotas
 from moldau.broker.context import Peer
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
 _PAUSE_S = 0.1
+_REPORT_S = 60.0  # a listener at its limit says so this often, not for each connection that comes and goes
+_MAPPED_IPV4 = "::ffff:"
 _SWEEPS_PER_IDLE_TIME = 10
 _SWEEP_S_MAX = 5.0
 _STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait for the memory that it holds
@@ -29,12 +31,9 @@ _STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    connections_max: int = 0
-    connections_per_host_max: int = 0
     idle_ms_max: int = 0
     frame_bytes_max: int = limits.FRAME_BYTES_MAX
     send_buffer_bytes: int = -1
-    receive_buffer_bytes: int = -1
 
 
 def descriptors_for_connections() -> int:
@@ -56,14 +55,15 @@ class Listener:
         self._dispatch: Dispatch | None = None
         self._allowed = ConnectionLimits()
         self._budget = FrameBudget()
+        self._quotas = ConnectionQuotas()
+        self._full_reported_s = float("-inf")
         self._connections: set[Connection] = set()
-        self._by_host: Counter[str] = Counter()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._sweep: asyncio.TimerHandle | None = None
 
-    def bind(self, host: str, port: int, *, backlog: int = 1024) -> None:
+    def bind(self, host: str, port: int, *, backlog: int = 1024, receive_buffer_bytes: int = -1) -> None:
         """Take the address, so that a wrong one is known before anything else starts. Nobody is answered yet."""
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = found[0]
@@ -71,6 +71,9 @@ class Listener:
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.setblocking(False)
+            if receive_buffer_bytes > 0:
+                # On the listening socket, because the window that a connection may have is agreed on as it is made.
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
             listening.bind(address)
             listening.listen(backlog)
         except OSError:
@@ -79,8 +82,11 @@ class Listener:
         self._socket = listening
         self.host, self.port = listening.getsockname()[:2]
 
-    def start(self, dispatch: Dispatch, allowed: ConnectionLimits, budget: FrameBudget) -> None:
+    def start(
+        self, dispatch: Dispatch, allowed: ConnectionLimits, budget: FrameBudget, quotas: ConnectionQuotas
+    ) -> None:
         assert self._socket is not None, "bind comes before start"
+        self._quotas = quotas
         self._dispatch, self._allowed, self._budget = dispatch, allowed, budget
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket.fileno(), self._accept)
@@ -108,6 +114,8 @@ class Listener:
         assert self._socket is not None
         assert self._loop is not None
         for _ in range(_ACCEPTS_PER_TURN):
+            if self._must_wait():
+                return
             try:
                 sock, address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -116,10 +124,34 @@ class Listener:
                 if wrong.errno not in _NO_DESCRIPTORS:
                     raise
                 log.warning("not accepting on %s for %.1f s: %s", self.name, _PAUSE_S, wrong.strerror)
-                self._loop.remove_reader(self._socket.fileno())
-                self._loop.call_later(_PAUSE_S, self._accept_again)
+                self._pause(_PAUSE_S)
                 return
-            self._admit(sock, Peer(self.name, address[0], address[1]))
+            self._admit(sock, Peer(self.name, address[0].removeprefix(_MAPPED_IPV4), address[1]))
+
+    def _must_wait(self) -> bool:
+        """Whether a limit keeps us from accepting now; then the time to go on is arranged."""
+        assert self._loop is not None
+        full = self._quotas.full(self.name)
+        if full is not None:
+            if self._loop.time() - self._full_reported_s >= _REPORT_S:
+                self._full_reported_s = self._loop.time()
+                log.warning("not accepting on %s until a connection is closed: %s", self.name, full)
+            self._pause(None)
+            return True
+        wait_s = self._quotas.wait_s(self.name, self._loop.time())
+        if wait_s > 0:
+            self._pause(wait_s)
+        return wait_s > 0
+
+    def _pause(self, seconds: float | None) -> None:
+        """Stop accepting for some time, or until there is room again."""
+        assert self._socket is not None
+        assert self._loop is not None
+        self._loop.remove_reader(self._socket.fileno())
+        if seconds is None:
+            self._quotas.when_free(self._accept_again)
+        else:
+            self._loop.call_later(seconds, self._accept_again)
 
     def _accept_again(self) -> None:
         if self._socket is not None and self._loop is not None:
@@ -127,12 +159,11 @@ class Listener:
 
     def _admit(self, sock: socket.socket, peer: Peer) -> None:
         allowed = self._allowed
-        if len(self._connections) >= allowed.connections_max:
-            log.warning("refusing %s: %d connections are open, the most allowed", peer, allowed.connections_max)
-            sock.close()
-            return
-        if self._by_host[peer.host] >= allowed.connections_per_host_max:
-            log.warning("refusing %s: its host has %d connections, the most allowed", peer, self._by_host[peer.host])
+        if self._quotas.has_too_many(peer.host):
+            most = self._quotas.most_of(peer.host)
+            log.warning(
+                "refusing %s: its host has %d connections, the most allowed (max.connections.per.ip)", peer, most
+            )
             sock.close()
             return
         sock.setblocking(False)
@@ -140,11 +171,9 @@ class Listener:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if allowed.send_buffer_bytes > 0:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, allowed.send_buffer_bytes)
-        if allowed.receive_buffer_bytes > 0:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, allowed.receive_buffer_bytes)
         assert self._loop is not None
         assert self._dispatch is not None
-        self._by_host[peer.host] += 1
+        self._quotas.opened(self.name, peer.host, self._loop.time())
         self._connections.add(
             Connection(
                 sock,
@@ -158,10 +187,7 @@ class Listener:
 
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        host = connection.peer.host
-        self._by_host[host] -= 1
-        if not self._by_host[host]:
-            del self._by_host[host]
+        self._quotas.closed(self.name, connection.peer.host)
 
     def _sweep_later(self) -> None:
         assert self._loop is not None

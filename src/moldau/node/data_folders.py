@@ -24,18 +24,18 @@ NAMED_MAX = 10
 
 
 async def open_folders(
-    config: BrokerConfig, clock: Clock, *, accept_lost_folders: bool, new_cluster_id: str | None = None
+    config: BrokerConfig, clock: Clock, *, accept_lost_folders: bool, cluster_id: str | None = None
 ) -> LogDirectories:
-    """`new_cluster_id` is for a cluster that begins here; data that is there has an id already."""
+    """`cluster_id` is for a cluster that begins here; data that is there has an id already."""
     folders = [Path(each) for each in config.log_dirs]
     if not accept_lost_folders:
         _refuse_lost_metadata(folders)
-    cluster_id = await _stored_cluster_id(folders, clock)
-    if cluster_id is None and not any(read_meta_properties(str(folder)) for folder in folders):
-        cluster_id = new_cluster_id
-    opened = LogDirectories.open(folders, node_id=config.node_id, cluster_id=cluster_id)
-    if new_cluster_id not in (None, opened.cluster_id):
-        log.warning("CLUSTER_ID=%s is not used: the data belongs to cluster %s", new_cluster_id, opened.cluster_id)
+    known = await _stored_cluster_id(folders, clock)
+    if known is None and not any(read_meta_properties(str(folder)) for folder in folders):
+        known = cluster_id
+    opened = LogDirectories.open(folders, node_id=config.node_id, cluster_id=known)
+    if cluster_id not in (None, opened.cluster_id):
+        log.warning("CLUSTER_ID=%s is not used: the data belongs to cluster %s", cluster_id, opened.cluster_id)
     return opened
 
 

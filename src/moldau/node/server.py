@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
+from moldau.broker.connection_quotas import ConnectionQuotas, quota_limits
 from moldau.broker.context import Services
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.fetch_sessions import FetchSessions
@@ -63,9 +64,7 @@ async def start(
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     clock = SystemClock()
     listeners = bind(config, running)
-    directories = await open_folders(
-        config, clock, accept_lost_folders=accept_lost_folders, new_cluster_id=cluster_id
-    )
+    directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
     running.callback(directories.close)
     executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
     running.callback(executor.shutdown)
@@ -88,10 +87,7 @@ async def start(
         partitions=partitions,
         directories=directories,
         producer_ids=producer_ids,
-        fetch_sessions=FetchSessions(
-            sessions_max=config.int("max.incremental.fetch.session.cache.slots"),
-            eviction_ms_min=FETCH_SESSION_EVICTION_MS_MIN,
-        ),
+        fetch_sessions=fetch_sessions(config),
         flusher=Flusher(executor),
         groups=groups,
         transactions=transactions,
@@ -104,12 +100,19 @@ async def start(
     housekeeping = Housekeeping(services, executor)
     housekeeping.start()
     running.push_async_callback(housekeeping.stop)
-    answer(services, listeners, running)
+    await answer(services, listeners, running)
     return Running(
         broker_id=config.node_id,
         cluster_id=directories.cluster_id,
         listeners=tuple(BoundListener(each.name, each.host, each.port) for each in listeners),
         data_dirs=tuple(directories.paths),
+    )
+
+
+def fetch_sessions(config: BrokerConfig) -> FetchSessions:
+    return FetchSessions(
+        sessions_max=config.int("max.incremental.fetch.session.cache.slots"),
+        eviction_ms_min=FETCH_SESSION_EVICTION_MS_MIN,
     )
 
 
@@ -139,7 +142,12 @@ def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
     for wanted in config.listeners:
         listener = Listener(wanted.name)
         try:
-            listener.bind(wanted.host, wanted.port)
+            listener.bind(
+                wanted.host,
+                wanted.port,
+                backlog=config.int("socket.listen.backlog.size"),
+                receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
+            )
         except OSError as wrong:
             wrong.filename = str(wanted)
             raise
@@ -148,20 +156,40 @@ def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
     return bound
 
 
-def answer(services: Services, listeners: list[Listener], running: AsyncExitStack) -> None:
+async def answer(services: Services, listeners: list[Listener], running: AsyncExitStack) -> None:
     """Begin to serve clients; they are let go before anything that their requests need is taken down."""
     config = services.config
     allowed = ConnectionLimits(
-        connections_max=min(config.int("max.connections"), descriptors_for_connections()),
-        connections_per_host_max=config.int("max.connections.per.ip"),
         idle_ms_max=config.int("connections.max.idle.ms"),
         frame_bytes_max=config.int("socket.request.max.bytes"),
+        send_buffer_bytes=config.int("socket.send.buffer.bytes"),
     )
+    quotas = await limit_connections(services, [listener.name for listener in listeners], running)
     dispatch = Dispatch(TABLE, services)
     budget = FrameBudget(config.int("queued.max.request.bytes"))
     for listener in listeners:
         running.callback(listener.close)
-        listener.start(dispatch, allowed, budget)
+        listener.start(dispatch, allowed, budget, quotas)
+
+
+async def limit_connections(services: Services, listeners: list[str], running: AsyncExitStack) -> ConnectionQuotas:
+    """Limits that follow the configuration, also while the broker runs."""
+    descriptors = descriptors_for_connections()
+    quotas = ConnectionQuotas(await quota_limits(services.config, listeners, descriptors=descriptors))
+    changes: set[asyncio.Task[None]] = set()
+
+    async def change() -> None:
+        quotas.limit(await quota_limits(services.config, listeners, descriptors=descriptors))
+
+    def follow(old: ClusterImage, new: ClusterImage) -> None:
+        if old.broker_configs != new.broker_configs:
+            task = asyncio.get_running_loop().create_task(change())
+            changes.add(task)
+            task.add_done_callback(changes.discard)
+
+    services.controller.subscribe(follow)
+    running.callback(lambda: [task.cancel() for task in changes])
+    return quotas
 
 
 def broker_image(config: BrokerConfig, listeners: list[Listener], directories: LogDirectories) -> BrokerImage:

@@ -29,6 +29,7 @@ from moldau.core.config.listeners import (
     check_advertised,
     check_supported,
     complete,
+    parse_connections_per_ip,
     parse_listeners,
     parse_protocol_map,
 )
@@ -111,7 +112,15 @@ class BrokerLayers:
 class BrokerConfig:
     """Typed values of all keys. Immutable: a dynamic change gives a new one."""
 
-    __slots__ = ("_listener_values", "_values", "advertised_listeners", "layers", "listeners", "topic_defaults")
+    __slots__ = (
+        "_listener_values",
+        "_values",
+        "advertised_listeners",
+        "connections_per_ip_overrides",
+        "layers",
+        "listeners",
+        "topic_defaults",
+    )
 
     def __init__(self, layers: BrokerLayers | None = None) -> None:
         self.layers = layers or BrokerLayers()
@@ -126,6 +135,9 @@ class BrokerConfig:
         check_broker_bounds(self)
         self.topic_defaults = TopicConfig.from_broker(effective)
         self.listeners, self.advertised_listeners = self._parse_listeners()
+        self.connections_per_ip_overrides = parse_connections_per_ip(self.text("max.connections.per.ip.overrides"))
+        if self.int("max.connections.per.ip") == 0 and not self.connections_per_ip_overrides:
+            raise ConfigError("max.connections.per.ip", 0, "0 only if max.connections.per.ip.overrides is set")
         check_alone(self, is_set=effective.keys())
 
     @classmethod

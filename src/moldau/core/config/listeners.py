@@ -99,3 +99,15 @@ def complete(advertised: Iterable[Listener], bound_ports: Mapping[str, int], hos
     return tuple(
         replace(each, host=each.host or hostname, port=each.port or bound_ports[each.name]) for each in advertised
     )
+
+
+def parse_connections_per_ip(text: str) -> dict[str, int]:
+    """max.connections.per.ip.overrides: how many connections each of these hosts may hold."""
+    counts: dict[str, int] = {}
+    for entry in filter(None, (each.strip() for each in text.split(","))):
+        host, colon, count = entry.rpartition(":")
+        if not colon or not host.strip() or not count.strip().isdecimal():
+            allowed = "pairs of host:count, comma-separated, as in 127.0.0.1:100,batch.example.org:20"
+            raise ConfigError("max.connections.per.ip.overrides", text, allowed)
+        counts[host.strip().removeprefix("[").removesuffix("]")] = int(count)
+    return counts
