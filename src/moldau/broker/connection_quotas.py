@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import INT_MAX
 
+_WAIT_S_MIN = 0.001  # less is what is left of a wait that is over
 _BROKER = ""  # the rate of all listeners together; no listener has this name
 
 
@@ -93,7 +94,8 @@ class CreationRate:
             return 0.0
         elapsed_s = max(now_s - self._samples[0][0], max(self._windows - 1, 1) * self._window_s)
         needed_s = (1 + sum(count for _, count in self._samples)) / self._per_s_max
-        return min(max(needed_s - elapsed_s, 0.0), self._window_s)
+        wait_s = needed_s - elapsed_s
+        return min(wait_s, self._window_s) if wait_s >= _WAIT_S_MIN else 0.0
 
 
 class ConnectionQuotas:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from moldau.broker.context import Services
 from moldau.log.compaction.cleaner import Cleaner
+from moldau.log.compaction.throttle import Throttle
 from moldau.log.partition_log import PartitionLog
 
 log = logging.getLogger(__name__)
@@ -28,14 +29,17 @@ class Housekeeping:
     def __init__(self, services: Services, executor: Executor) -> None:
         self._services = services
         self._executor = executor
-        self._cleaner = Cleaner(memory_bytes=services.config.int("log.cleaner.dedupe.buffer.size"))
+        self._cleaner = Cleaner(
+            memory_bytes=services.config.int("log.cleaner.dedupe.buffer.size"),
+            throttle=Throttle(lambda: services.config.number("log.cleaner.io.max.bytes.per.second")),
+        )
         self._unflushed_since_ms: dict[PartitionLog, int] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Begin. Intervals are read anew each time, so that a dynamic change takes effect."""
         self._every(self._set("log.retention.check.interval.ms"), self.delete_old_segments)
-        self._every(self._set("log.flush.offset.checkpoint.interval.ms"), self.write_checkpoints)
+        self._every(self._checkpoint_interval_ms, self.write_checkpoints)
         self._every(self._set("producer.id.expiration.check.interval.ms"), self.expire_producers)
         self._every(self._set("log.cleaner.backoff.ms"), self.compact)
         self._every(lambda: COMPLETION_INTERVAL_MS, self._services.partitions.complete)
@@ -66,6 +70,7 @@ class Housekeeping:
         """Clean the dirtiest logs one after the other, until none is dirty enough."""
         if not self._services.config.flag("log.cleaner.enable"):
             return
+        self._cleaner.memory_bytes = self._services.config.int("log.cleaner.dedupe.buffer.size")
         while await self._cleaner.clean_dirtiest(self._compactable(), now_ms):
             pass
 
@@ -104,6 +109,14 @@ class Housekeeping:
 
         if flush is not None:
             flush.add_done_callback(report)
+
+    def _checkpoint_interval_ms(self) -> int:
+        """Recovery points and log start offsets are written together, as often as the more frequent asks for."""
+        config = self._services.config
+        return min(
+            config.int("log.flush.offset.checkpoint.interval.ms"),
+            config.int("log.flush.start.offset.checkpoint.interval.ms"),
+        )
 
     def _set(self, key: str) -> Callable[[], int]:
         return lambda: self._services.config.int(key)

@@ -8,11 +8,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau.core.config.definitions import ConfigError
+from moldau.core.config.environment import cluster_id, environment_key
 from moldau.core.config.listeners import Listener
 from moldau.core.config.load import load_config, parse_overrides, parse_properties
 
+# config/server.properties as Apache Kafka 4.3.1 ships it, without its comments.
+STOCK_PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+socket.receive.buffer.bytes=102400
+socket.request.max.bytes=104857600
+log.dirs=/tmp/kraft-combined-logs
+num.partitions=1
+num.recovery.threads.per.data.dir=1
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+log.retention.hours=168
+log.segment.bytes=1073741824
+log.retention.check.interval.ms=300000
+"""
+
 KRAFT_PROPERTIES = """\
-# as Kafka ships it
+# as Kafka shipped it before 4.0
 process.roles=broker,controller
 node.id=3
 controller.quorum.voters=3@localhost:9093
@@ -69,7 +98,7 @@ def test_written_properties_are_read_back(values: dict[str, str]) -> None:
 def test_a_file_made_for_kafka_is_accepted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     properties = tmp_path / "server.properties"
     properties.write_text(KRAFT_PROPERTIES + "my.plugin.key=1\n")
-    with caplog.at_level(logging.INFO, logger="moldau.config"):
+    with caplog.at_level(logging.INFO):
         config = load_config(properties, {}, {})
     assert config.node_id == 3
     assert config.listeners == (Listener("PLAINTEXT", "", 9092),)
@@ -88,11 +117,259 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_p
     assert (config.topic_defaults.retention_ms, config.topic_defaults.segment_bytes) == (3, 2_000_000)
 
 
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def refused(values: dict[str, str], tmp_path: Path) -> str:
+    """The one line that a start with these keys in its file ends with."""
+    file = tmp_path / "server.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    with pytest.raises(ConfigError) as wrong:
+        load_config(file, {}, {})
+    line = str(wrong.value)
+    assert "\n" not in line
+    assert str(file) in line
+    return line
+
+
+def test_the_file_that_kafka_ships_starts_a_broker(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(STOCK_PROPERTIES)
+    config = load_config(properties, {}, {})
+    assert [str(each) for each in config.listeners] == ["PLAINTEXT://:9092"]
+    assert [str(each) for each in config.advertised_listeners] == ["PLAINTEXT://localhost:9092"]
+    assert warnings(caplog) == [
+        "configuration keys without effect: share.coordinator.state.topic.min.isr, "
+        "share.coordinator.state.topic.replication.factor (share groups are not supported)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+        ("super.users", "User:admin"),
+        ("allow.everyone.if.no.acl.found", "false"),
+        ("principal.builder.class", "com.example.Builder"),
+        ("sasl.enabled.mechanisms", "PLAIN"),
+        ("sasl.mechanism.inter.broker.protocol", "PLAIN"),
+        ("sasl.made.up", "x"),
+        ("ssl.client.auth", "required"),
+        ("ssl.keystore.location", "/keys/broker.jks"),
+        ("ssl.enabled.protocols", "TLSv1.3"),
+        ("listener.name.inside.ssl.keystore.location", "/keys/broker.jks"),
+        ("listener.name.inside.scram-sha-512.sasl.jaas.config", "ScramLoginModule required;"),
+        ("listener.name.inside.principal.builder.class", "com.example.Builder"),
+        ("security.inter.broker.protocol", "SSL"),
+        ("security.providers", "com.example.Provider"),
+        ("connections.max.reauth.ms", "3600000"),
+        ("delegation.token.secret.key", "hush"),
+        ("zookeeper.connect", "localhost:2181"),
+        ("zookeeper.ssl.client.enable", "true"),
+        ("zookeeper.set.acl", "true"),
+        ("metric.reporters", "com.example.Reporter"),
+        ("create.topic.policy.class.name", "com.example.Policy"),
+        ("client.quota.callback.class", "com.example.Quota"),
+        ("quota.producer.default", "1000000"),
+        ("config.providers", "file"),
+        ("config.providers.file.class", "org.apache.kafka.common.config.provider.FileConfigProvider"),
+        ("remote.log.storage.system.enable", "true"),
+        ("metadata.log.dir", "/metadata"),
+        ("process.roles", "broker"),
+        ("process.roles", "controller"),
+        ("controller.quorum.voters", "0@a:9093,1@b:9093"),
+        ("controller.quorum.voters", "7@localhost:9093"),
+        ("controller.quorum.bootstrap.servers", "a:9093,b:9093"),
+        ("inter.broker.listener.name", "INSIDE"),
+        ("listeners", "SASL_SSL://:9093"),
+        ("log.segment.ms", "1000"),
+        ("log.cleaner.enabled", "false"),
+        ("retention.ms", "1000"),
+    ],
+)
+def test_a_start_that_relies_on_what_is_not_there_is_refused(key: str, value: str, tmp_path: Path) -> None:
+    assert key in refused({key: value}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authorizer.class.name", ""),
+        ("ssl.client.auth", "none"),
+        ("ssl.endpoint.identification.algorithm", ""),
+        ("ssl.enabled.protocols", "TLSv1.2,TLSv1.3"),
+        ("sasl.enabled.mechanisms", "GSSAPI"),
+        ("listener.name.inside.ssl.client.auth", "none"),
+        ("security.inter.broker.protocol", "PLAINTEXT"),
+        ("remote.log.storage.system.enable", "false"),
+        ("metric.reporters", "org.apache.kafka.common.metrics.JmxReporter"),
+        ("zookeeper.set.acl", "false"),
+        ("process.roles", "broker,controller"),
+        ("controller.quorum.voters", "0@localhost:9093"),
+    ],
+)
+def test_a_value_that_asks_for_nothing_is_fine(key: str, value: str, caplog: pytest.LogCaptureFixture) -> None:
+    load_config(None, {}, {key: value})
+    assert warnings(caplog) == []
+
+
+def test_several_refused_keys_are_told_together(tmp_path: Path) -> None:
+    line = refused({"authorizer.class.name": "a.B", "ssl.key.password": "hush", "num.partitions": "0"}, tmp_path)
+    assert line.startswith("Invalid value a.B for configuration authorizer.class.name: access control is not supported")
+    assert "allowed is no value; remove it" in line
+    assert "refused too: ssl.key.password" in line
+
+
+@pytest.mark.parametrize("key", ["ssl.keystore.password", "listener.name.a.plain.sasl.jaas.config", "ssl.my.secret"])
+def test_a_secret_is_not_printed(key: str, tmp_path: Path) -> None:
+    assert "hush" not in refused({key: "hush"}, tmp_path)
+
+
+def test_the_right_name_is_told(tmp_path: Path) -> None:
+    assert "use log.roll.ms" in refused({"log.segment.ms": "1"}, tmp_path)
+    assert "use log.cleaner.enable" in refused({"log.cleaner.enabled": "1"}, tmp_path)
+
+
+def test_a_wrong_value_is_told_with_its_place(tmp_path: Path) -> None:
+    line = refused({"num.partitions": "many"}, tmp_path)
+    assert line.startswith("Invalid value many for configuration num.partitions: Not a number of type INT (")
+    with pytest.raises(ConfigError, match="environment variable KAFKA_NUM_PARTITIONS"):
+        load_config(None, {"KAFKA_NUM_PARTITIONS": "0"}, {})
+    with pytest.raises(ConfigError, match="command line"):
+        load_config(None, {"KAFKA_NUM_PARTITIONS": "1"}, {"num.partitions": "0"})
+
+
+def test_an_unknown_key_is_reported_with_what_was_meant(caplog: pytest.LogCaptureFixture) -> None:
+    load_config(None, {}, {"num.partitons": "3", "acme.plugin": "1"})
+    assert warnings(caplog) == [
+        "unknown configuration keys are ignored: acme.plugin, num.partitons (did you mean num.partitions?)"
+    ]
+
+
+def test_a_key_without_effect_is_reported_with_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    load_config(None, {}, {"num.io.threads": "9", "num.network.threads": "3", "inter.broker.protocol.version": "3.9"})
+    assert [line.partition(" (")[0] for line in warnings(caplog)] == [
+        "configuration keys without effect: inter.broker.protocol.version",
+        "configuration keys without effect: num.io.threads",
+    ]
+
+
+# The environment
+
+
 def test_a_variable_that_names_no_key_is_reported_unless_it_is_the_tools(caplog: pytest.LogCaptureFixture) -> None:
     environment = {"MOLDAU_NUM_PARTITONS": "3", "MOLDAU_BOOTSTRAP_SERVERS": "here:9092", "MOLDAU_NUM_PARTITIONS": "2"}
     with caplog.at_level(logging.WARNING):
         assert load_config(None, environment, {}).int("num.partitions") == 2
     assert caplog.messages == ["environment variables that name no configuration key are ignored: MOLDAU_NUM_PARTITONS"]
+
+
+def test_the_variables_of_container_images_count(caplog: pytest.LogCaptureFixture) -> None:
+    environment = {
+        "KAFKA_NODE_ID": "7",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "7@localhost:9093",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_LISTENERS": "INSIDE://:19092,OUTSIDE://:9092,CONTROLLER://:9093",
+        "KAFKA_ADVERTISED_LISTENERS": "INSIDE://kafka:19092,OUTSIDE://localhost:9092",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "CONTROLLER:PLAINTEXT,INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+        "KAFKA_INTER_BROKER_LISTENER_NAME": "INSIDE",
+        "KAFKA_LISTENER_NAME_OUTSIDE_MAX_CONNECTIONS": "12",
+        "KAFKA_CFG_NUM_PARTITIONS": "3",
+        "KAFKA_HEAP_OPTS": "-Xmx1G",
+        "KAFKA_JMX_PORT": "9101",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL": "INFO",
+        "KAFKA_VERSION": "4.3.1",
+    }
+    with caplog.at_level(logging.INFO):
+        config = load_config(None, environment, {})
+    assert [str(each) for each in config.listeners] == ["INSIDE://:19092", "OUTSIDE://:9092"]
+    assert (config.node_id, config.int("num.partitions")) == (7, 3)
+    assert config.listener_int("OUTSIDE", "max.connections") == 12
+    assert config.listener_int("INSIDE", "max.connections") == 2**31 - 1
+    said = [line for line in caplog.messages if line.startswith("set by the environment: ")]
+    assert len(said) == 1
+    assert "KAFKA_LISTENERS" in said[0]
+    assert "HEAP" not in "".join(caplog.messages)
+    assert warnings(caplog) == []
+
+
+def test_the_file_gives_way_to_kafkas_variables_and_they_to_ours(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=2\nlog.segment.bytes=2000000\nlog.retention.ms=2\n")
+    environment = {"KAFKA_LOG_SEGMENT_BYTES": "3000000", "KAFKA_LOG_RETENTION_MS": "3", "MOLDAU_LOG_RETENTION_MS": "4"}
+    config = load_config(file, environment, {})
+    assert (config.int("num.partitions"), config.int("log.segment.bytes")) == (2, 3_000_000)
+    assert config.int("log.retention.ms") == 4
+
+
+def test_a_secured_environment_is_refused_by_the_variable() -> None:
+    with pytest.raises(ConfigError, match=r"sasl\.jaas\.config.*environment variable KAFKA_SASL_JAAS_CONFIG"):
+        load_config(None, {"KAFKA_SASL_JAAS_CONFIG": "PlainLoginModule required;"}, {})
+
+
+def test_what_kubernetes_tells_about_a_service_called_kafka_is_no_configuration(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    environment = {
+        "KAFKA_PORT": "tcp://10.0.0.1:9092",
+        "KAFKA_PORT_9092_TCP_ADDR": "10.0.0.1",
+        "KAFKA_SERVICE_HOST": "10.0.0.1",
+        "KAFKA_SERVICE_PORT": "9092",
+    }
+    assert str(load_config(None, environment, {}).listeners[0]) == "PLAINTEXT://:9092"
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "key"),
+    [("A_B", "a.b"), ("A__B", "a_b"), ("A___B", "a-b"), ("LOG_DIRS", "log.dirs")],
+)
+def test_underscores_are_read_as_the_images_do(variable: str, key: str) -> None:
+    assert environment_key(variable) == key
+
+
+def test_a_cluster_id_is_one_that_kafka_made(caplog: pytest.LogCaptureFixture) -> None:
+    assert cluster_id({"CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw"}) == "4L6g3nShT-eMCtK--X86sw"
+    assert cluster_id({}) is None
+    assert warnings(caplog) == []
+    assert cluster_id({"CLUSTER_ID": "production"}) is None
+    assert "CLUSTER_ID=production is ignored" in warnings(caplog)[0]
+
+
+# Names of older files
+
+
+@pytest.mark.parametrize(
+    ("values", "listeners", "advertised"),
+    [
+        ({"port": "9095"}, "PLAINTEXT://127.0.0.1:9095", "PLAINTEXT://127.0.0.1:9095"),
+        ({"host.name": "::1"}, "PLAINTEXT://[::1]:9092", "PLAINTEXT://[::1]:9092"),
+        ({"port": "0", "advertised.port": "1"}, "PLAINTEXT://127.0.0.1:0", "PLAINTEXT://127.0.0.1:1"),
+        ({"advertised.host.name": "a"}, "PLAINTEXT://:9092", "PLAINTEXT://a:9092"),
+        ({"port": "1", "listeners": "PLAINTEXT://b:2"}, "PLAINTEXT://b:2", "PLAINTEXT://b:2"),
+    ],
+)
+def test_a_host_and_a_port_make_a_listener(
+    values: dict[str, str], listeners: str, advertised: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = load_config(None, {}, values)
+    assert [str(each) for each in config.listeners] == [listeners]
+    assert [str(each) for each in config.advertised_listeners] == [advertised]
+    assert len(warnings(caplog)) == len(values.keys() - {"listeners"})
+
+
+def test_the_older_bound_of_timestamps_sets_both_newer_ones() -> None:
+    older = "log.message.timestamp.difference.max.ms"
+    after = "log.message.timestamp.after.max.ms"
+    assert load_config(None, {}, {older: "5"}).topic_defaults.message_timestamp_after_max_ms == 5
+    both = load_config(None, {}, {older: "5", after: "6"}).topic_defaults
+    assert (both.message_timestamp_before_max_ms, both.message_timestamp_after_max_ms) == (5, 6)
+
+
+def test_a_bad_port_is_told_by_the_name_that_was_used(tmp_path: Path) -> None:
+    assert "port in" in refused({"port": "many"}, tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

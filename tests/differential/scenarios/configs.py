@@ -94,6 +94,15 @@ def brokers_described(world: World) -> None:
     describe(world, 4, "cluster default", resource(BROKER, ""))
 
 
+def listed_in_order(world: World) -> None:
+    """Clients see the order of the entries, and tests that they ship for themselves look at the first ones."""
+    topic = world.topic("t", configs={"retention.ms": "1234567", "cleanup.policy": "compact"})
+    for kind, name in ((TOPIC, topic.name), (BROKER, NODE), (BROKER, ""), (GROUP, "some-group")):
+        answer = world.quietly("DescribeConfigs", 4, resources=[resource(kind, name)])
+        names = [config["name"] for config in answer["results"][0]["configs"]]
+        world.note(f"DescribeConfigs v4 order of type {kind} {'' if kind == TOPIC else name}", {"names": names})
+
+
 def settings(**configs: str | None) -> list[dict[str, Any]]:
     return [{"name": name.replace("_", "."), "value": value} for name, value in configs.items()]
 
@@ -288,6 +297,7 @@ SCENARIOS = (
     topics_described,
     unknown_resources,
     brokers_described,
+    listed_in_order,
     topics_altered,
     altered_badly,
     topics_incremented,

@@ -47,7 +47,7 @@ def environment_settings(environment: Mapping[str, str]) -> tuple[dict[str, Sett
         prefix = next((each for each in (OUR_PREFIX, *KAFKA_PREFIXES) if variable.startswith(each)), None)
         if prefix is None or _is_for_others(variable, value):
             continue
-        key = _key(variable.removeprefix(prefix))
+        key = environment_key(variable.removeprefix(prefix))
         if is_known(key):
             by_prefix[prefix][key] = Setting(value, f"environment variable {variable}")
         else:
@@ -64,7 +64,8 @@ def _is_for_others(variable: str, value: str) -> bool:
     return variable == "KAFKA_PORT" and _SERVICE_ADDRESS.match(value) is not None
 
 
-def _key(name: str) -> str:
+def environment_key(name: str) -> str:
+    """The key that a variable without its prefix stands for."""
     return _UNDERSCORES.sub(lambda match: _MEANING[len(match[0])], name.lower())
 
 

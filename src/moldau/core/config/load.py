@@ -164,7 +164,7 @@ def _refuse(settings: Mapping[str, Setting]) -> None:
 
 def _refusal(key: str, setting: Setting) -> ConfigError | None:
     try:
-        return refuse(key, setting)
+        return refuse(key, setting.value)
     except ConfigError as wrong:  # not even Kafka would take this value
         return wrong
 

@@ -41,21 +41,26 @@ def subject(key: str) -> str:
     return rest[at:] if at >= 0 else rest
 
 
-def refuse(key: str, setting: Setting) -> ConfigError | None:
-    """The reason why a start with this setting is refused; None when it is not, or asks for nothing."""
+def refuse(key: str, value: str) -> ConfigError | None:
+    """Why a start with this setting is refused: no key has this name, or nothing has this effect."""
     renamed = RENAMED.get(key)
     if renamed is not None:
-        return ConfigError(key, shown(key, setting.value), f"no key has this name; use {renamed}")
+        return ConfigError(key, shown(key, value), f"no broker key has this name; use {renamed}")
+    return unsupported(key, value)
+
+
+def unsupported(key: str, value: str) -> ConfigError | None:
+    """What somebody would rely on in vain who sets this key; None when it is there, or not asked for."""
     why = refusal(subject(key))
-    if why is None or _asks_for_nothing(subject(key), setting.value, why):
+    if why is None or _asks_for_nothing(subject(key), value, why):
         return None
-    return ConfigError(key, shown(key, setting.value), f"{why.reason}; allowed is {_allowed(key, why)}; {why.remedy}")
+    return ConfigError(key, shown(key, value), f"{why.reason}; allowed is {_allowed(key, why)}; {why.remedy}")
 
 
 def refuse_unsupported(values: Mapping[str, str]) -> None:
     """ConfigError when one of these values, set in a running broker, relies on something that is not there."""
     for key, value in values.items():
-        wrong = refuse(key, Setting(value, ""))
+        wrong = unsupported(key, value)
         if wrong is not None:
             raise wrong
 

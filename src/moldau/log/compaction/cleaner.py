@@ -17,6 +17,7 @@ from moldau.log.checkpoints import CLEANER_OFFSETS, CorruptCheckpoint, read_offs
 from moldau.log.compaction.batch_filter import LastSent, Rules
 from moldau.log.compaction.cleanable import Dirt, Extent, group, is_worthwhile, measure
 from moldau.log.compaction.rewriting import Round, Source, swap
+from moldau.log.compaction.throttle import Throttle
 from moldau.log.files import TRANSACTION_INDEX, sync_path
 from moldau.log.indexes.transaction_index import read_aborted
 from moldau.log.partition_log import PartitionLog
@@ -28,10 +29,11 @@ LOGGER = logging.getLogger(__name__)
 class Cleaner:
     """Used by one event loop. It works on one log at a time, so that its memory is bounded by one map of offsets."""
 
-    __slots__ = ("_clean", "_loaded", "_memory_bytes", "_uncleanable")
+    __slots__ = ("_clean", "_loaded", "_throttle", "_uncleanable", "memory_bytes")
 
-    def __init__(self, *, memory_bytes: int) -> None:
-        self._memory_bytes = memory_bytes
+    def __init__(self, *, memory_bytes: int, throttle: Throttle | None = None) -> None:
+        self.memory_bytes = memory_bytes
+        self._throttle = throttle
         self._clean: dict[tuple[str, TopicPartition], tuple[TopicId, int]] = {}
         self._loaded: dict[str, dict[TopicPartition, int]] = {}  # checkpoints of folders, until a log claims its own
         self._uncleanable: set[tuple[TopicId, TopicPartition]] = set()
@@ -98,7 +100,9 @@ class Cleaner:
 
     async def _clean_log(self, log: PartitionLog, dirt: Dirt, now_ms: int) -> bool:
         try:
-            end_offset = await clean_log(log, dirt, now_ms=now_ms, memory_bytes=self._memory_bytes)
+            end_offset = await clean_log(
+                log, dirt, now_ms=now_ms, memory_bytes=self.memory_bytes, throttle=self._throttle
+            )
         except FileNotFoundError:
             LOGGER.info("%s: segments were deleted while they were compacted", log.partition)
             return False
@@ -112,11 +116,13 @@ class Cleaner:
         return True
 
 
-async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes: int) -> int | None:
+async def clean_log(
+    log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes: int, throttle: Throttle | None = None
+) -> int | None:
     """One round over a log; gives the offset that it is clean up to, None when it changed under our hands."""
     old = [each for each in log.segments[:-1] if each.base_offset < dirt.first_uncleanable_offset]
     size_before = sum(each.size for each in old)
-    work = begin(log, old, dirt, now_ms=now_ms, memory_bytes=memory_bytes)
+    work = begin(log, old, dirt, now_ms=now_ms, memory_bytes=memory_bytes, throttle=throttle)
     try:
         await asyncio.to_thread(work.build_map)
         groups = group(
@@ -140,7 +146,15 @@ async def clean_log(log: PartitionLog, dirt: Dirt, *, now_ms: int, memory_bytes:
     return work.end_offset
 
 
-def begin(log: PartitionLog, old: Sequence[Segment], dirt: Dirt, *, now_ms: int, memory_bytes: int) -> Round:
+def begin(
+    log: PartitionLog,
+    old: Sequence[Segment],
+    dirt: Dirt,
+    *,
+    now_ms: int,
+    memory_bytes: int,
+    throttle: Throttle | None = None,
+) -> Round:
     """Everything a round needs to know of the log, which goes on meanwhile."""
     config = log.config
     rules = Rules(
@@ -160,6 +174,7 @@ def begin(log: PartitionLog, old: Sequence[Segment], dirt: Dirt, *, now_ms: int,
         aborted=[found for each in log.segments for found in read_aborted(each.prefix + TRANSACTION_INDEX)],
         memory_bytes=memory_bytes,
         index_interval_bytes=config.index_interval_bytes,
+        throttle=throttle,
     )
 
 

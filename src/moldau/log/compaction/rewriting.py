@@ -24,6 +24,7 @@ from moldau.core.errors import ApiError
 from moldau.log.compaction.batch_filter import BatchFilter, Rules
 from moldau.log.compaction.cleaned_transactions import TransactionTrail
 from moldau.log.compaction.offset_map import OffsetMap
+from moldau.log.compaction.throttle import Throttle
 from moldau.log.files import (
     CLEANED,
     FILE_MODE,
@@ -47,6 +48,7 @@ from moldau.wire.batch import BatchHeader, CorruptBatch, batches, declared_bytes
 from moldau.wire.records import Buffer, spans
 
 CHUNK_BYTES = 1 << 20
+PAUSE_S_MAX = 0.1  # a pause is looked up from this often, for the broker may be stopping
 
 LOGGER = logging.getLogger(__name__)
 
@@ -100,8 +102,8 @@ class Round:
     """One pass over a log. Its methods run one after the other, though in different threads."""
 
     __slots__ = (
-        "_aborted", "_first_dirty_offset", "_index_interval_bytes", "_is_abandoned", "_rules", "_sources", "_trail",
-        "offsets",
+        "_aborted", "_first_dirty_offset", "_index_interval_bytes", "_is_abandoned", "_rules", "_sources",
+        "_throttle", "_trail", "offsets",
     )  # fmt: skip
 
     def __init__(
@@ -113,7 +115,9 @@ class Round:
         aborted: Sequence[AbortedTransaction],
         memory_bytes: int,
         index_interval_bytes: int,
+        throttle: Throttle | None = None,
     ) -> None:
+        self._throttle = throttle or Throttle()
         self._sources = sources
         self._rules = rules
         self._first_dirty_offset = first_dirty_offset
@@ -132,8 +136,12 @@ class Round:
         """Let the thread that is at work end soon, with an `Abandoned` and without new files."""
         self._is_abandoned = True
 
-    def _take_turns(self) -> None:
-        """Called between batches."""
+    def _take_turns(self, count_bytes: int) -> None:
+        """Called between batches, with the bytes that were read or written since."""
+        left_s = self._throttle.pause_s(count_bytes)
+        while left_s > 0 and not self._is_abandoned:
+            time.sleep(min(left_s, PAUSE_S_MAX))
+            left_s -= PAUSE_S_MAX
         if self._is_abandoned:
             raise Abandoned
         time.sleep(0)
@@ -157,7 +165,7 @@ class Round:
                 continue
             if self.offsets.is_full:
                 return False
-            self._take_turns()
+            self._take_turns(len(batch))
             try:
                 self._map_batch(batch, header, trail)
             except ApiError as fault:
@@ -186,10 +194,10 @@ class Round:
         try:
             for source in sources:
                 for batch, header in read_batches(source):
-                    self._take_turns()
                     left = keep.apply(batch, header)
                     if left is not None:
                         writer.add(left)
+                    self._take_turns(len(batch) + (len(left) if left is not None else 0))
             self._trail.kept, aborted = [], self._trail.kept
             return writer.finish(aborted, modified_ns=os.stat(sources[-1].path).st_mtime_ns)
         except BaseException:
