@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+import moldau
 from moldau.core.config.broker import BrokerConfig
 from moldau.node.command import banner, configuration, parse
 from moldau.node.running import BoundListener, Running
@@ -27,10 +28,17 @@ def start_command(*arguments: str) -> list[str]:
 
 
 @contextmanager
-def started(*arguments: str, cwd: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def started(
+    *arguments: str, cwd: Path, variables: Mapping[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A broker's process and its port, once it has printed where it listens."""
     process = subprocess.Popen(
-        start_command("--port", "0", *arguments), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        start_command("--port", "0", *arguments),
+        cwd=cwd,
+        env={**os.environ, **(variables or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert process.stdout is not None
     try:
@@ -174,3 +182,41 @@ def test_the_banner_says_what_listens_and_where_the_data_is(tmp_path: Path) -> N
         ["listening", "INSIDE://[::1]:9093"],
         ["data", str(tmp_path)],
     ]
+
+
+def test_a_secured_file_does_not_start_and_says_so_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://127.0.0.1:0\nauthorizer.class.name=a.B\nssl.keystore.password=hush\n")
+    refused = run_to_its_end(str(file), cwd=tmp_path)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    assert refused.stderr.startswith("moldau start: Invalid value a.B for configuration authorizer.class.name: ")
+    assert str(file) in refused.stderr
+    assert "hush" not in refused.stderr
+    assert not (tmp_path / "moldau-data").exists()
+
+
+def test_the_environment_of_a_container_makes_a_broker(tmp_path: Path) -> None:
+    variables = {
+        "KAFKA_NODE_ID": "7",
+        "KAFKA_LOG_DIRS": str(tmp_path / "logs"),
+        "KAFKA_HEAP_OPTS": "-Xmx1G",
+        "CLUSTER_ID": "4L6g3nShT-eMCtK--X86sw",
+    }
+    with started(cwd=tmp_path, variables=variables):
+        meta = (tmp_path / "logs" / "meta.properties").read_text()
+    assert "node.id=7" in meta
+    assert "cluster.id=4L6g3nShT-eMCtK--X86sw" in meta
+    with started(cwd=tmp_path, variables={**variables, "CLUSTER_ID": "AAAAAAAAAAAAAAAAAAAAAA"}):
+        assert (tmp_path / "logs" / "meta.properties").read_text() == meta, "data that is there has its cluster"
+
+
+def test_an_embedded_broker_does_not_read_what_a_shell_has_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_NODE_ID", "7")
+    monkeypatch.setenv("KAFKA_SASL_JAAS_CONFIG", "PlainLoginModule required;")
+    monkeypatch.setenv("CLUSTER_ID", "4L6g3nShT-eMCtK--X86sw")
+    monkeypatch.setenv("MOLDAU_NODE_ID", "8")
+    with moldau.run() as broker:
+        meta = (broker.data_dir / "meta.properties").read_text()
+    assert "node.id=8" in meta
+    assert "4L6g3nShT" not in meta
