@@ -21,16 +21,16 @@ log = logging.getLogger(__name__)
 OUR_PREFIX = "MOLDAU_"
 KAFKA_PREFIXES = ("KAFKA_CFG_", "KAFKA_")  # the longer one first
 
+# Patterns are compiled when they are needed, for a start has a few hundredths of a second, and mostly no such variable.
 # What the images, Kafka's start scripts and clients use for themselves.
-_NOT_KEYS = re.compile(
+_NOT_KEYS = (
     r"(?:MOLDAU|KAFKA)_BOOTSTRAP_SERVERS|"
     r"KAFKA_(?:HOME|VERSION|OPTS|HEAP_OPTS|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*)"
 )
 # Kubernetes and Docker tell a container about a service called kafka by KAFKA_PORT=tcp://10.0.0.1:9092 and others.
-_SERVICE = re.compile(r"KAFKA_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP).*)")
-_SERVICE_ADDRESS = re.compile(r"(?:tcp|udp)://")
-_CLUSTER_ID = re.compile(r"[0-9A-Za-z_-]{22}\Z")
-_UNDERSCORES = re.compile(r"_{1,3}")
+_SERVICE = r"KAFKA_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP).*)"
+_CLUSTER_ID = r"[0-9A-Za-z_-]{22}"
+_UNDERSCORES = r"_{1,3}"
 _MEANING = {1: ".", 2: "_", 3: "-"}
 
 
@@ -59,20 +59,20 @@ def environment_settings(environment: Mapping[str, str]) -> tuple[dict[str, Sett
 
 
 def _is_for_others(variable: str, value: str) -> bool:
-    if _NOT_KEYS.fullmatch(variable) or _SERVICE.fullmatch(variable):
+    if re.fullmatch(_NOT_KEYS, variable) or re.fullmatch(_SERVICE, variable):
         return True
-    return variable == "KAFKA_PORT" and _SERVICE_ADDRESS.match(value) is not None
+    return variable == "KAFKA_PORT" and value.startswith(("tcp://", "udp://"))
 
 
 def environment_key(name: str) -> str:
     """The key that a variable without its prefix stands for."""
-    return _UNDERSCORES.sub(lambda match: _MEANING[len(match[0])], name.lower())
+    return re.sub(_UNDERSCORES, lambda match: _MEANING[len(match[0])], name.lower())
 
 
 def cluster_id(environment: Mapping[str, str]) -> str | None:
     """The id that the images give a new cluster; another program's variable of this name is not used."""
     found = environment.get("CLUSTER_ID", "").strip()
-    if found and not _CLUSTER_ID.match(found):
+    if found and not re.fullmatch(_CLUSTER_ID, found):
         log.warning("environment variable CLUSTER_ID=%s is ignored: a cluster's id is 22 characters of base64", found)
         return None
     return found or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS, listener_key
 from moldau.core.config.definitions import ConfigError, format_value
@@ -14,8 +14,7 @@ _SECRET_WORDS = ("password", "secret", "jaas", "credential", "passphrase", ".key
 _SUGGESTION_LIKENESS_MIN = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     value: str
     source: str
 

@@ -13,8 +13,8 @@ The rule for REFUSED: a configuration that was written to protect something must
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 _ONE_BROKER = "a cluster has one broker in this release, and a partition one replica"
 _NO_QUORUM = "the broker keeps the cluster's metadata itself; there is no controller quorum"
@@ -141,8 +141,7 @@ _WITHOUT_EFFECT_PREFIXES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """What is missing, what to do, and the texts that are accepted although they are not the default."""
 
     reason: str

@@ -10,13 +10,13 @@ BOOLEAN = ConfigType.BOOLEAN
 INT = ConfigType.INT
 LIST = ConfigType.LIST
 
-_VOTER = re.compile(r"[0-9]+@.+:[0-9]+\Z")
-_SERVER = re.compile(r".+:[0-9]+\Z")
+_VOTER = r"[0-9]+@.+:[0-9]+"
+_SERVER = r"[^@]+:[0-9]+"
 
 
 def _voters(name: str, value: ConfigValue) -> None:
     assert isinstance(value, tuple)
-    if not all(_VOTER.match(each) for each in value):
+    if not all(re.fullmatch(_VOTER, each) for each in value):
         message = (
             f"Invalid configuration value for {name}. Each entry should be in the form `{{id}}@{{host}}:{{port}}`."
         )
@@ -26,7 +26,7 @@ def _voters(name: str, value: ConfigValue) -> None:
 def _bootstrap_servers(name: str, value: ConfigValue) -> None:
     assert isinstance(value, tuple)
     for each in value:
-        if not _SERVER.match(each) or "@" in each:
+        if not re.fullmatch(_SERVER, each):
             message = (
                 f"Failed to parse host name from {each} for the configuration {name}. "
                 'Each entry should be in the form "{host}:{port}"'
