@@ -64,6 +64,12 @@ DIFFERENCES: tuple[Difference, ...] = (
         "*",
         "A partition named twice: Apache Kafka drops the first of the two record sets in silence; we append both.",
     ),
+    Difference(
+        "configs.listeners_altered",
+        "IncrementalAlterConfigs *",
+        "*.error_message",
+        "We name the key that was set, with its listener.",
+    ),
     Difference("record_batches.damaged", "*size huge", "*.error_code", UNEXPECTED, theirs=-1),
     Difference("record_batches.lying_counts", "*agree on six, codec 1", "*", OPAQUE),
     Difference("record_batches.lying_records", "*, codec 3", "*", OPAQUE),

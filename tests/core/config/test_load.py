@@ -255,6 +255,13 @@ def test_a_key_without_effect_is_reported_with_the_reason(caplog: pytest.LogCapt
     ]
 
 
+def test_a_limit_of_a_listener_that_is_not_there_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    load_config(None, {}, {"listener.name.inside.max.connections": "3"})
+    assert warnings(caplog) == [
+        "listener.name.inside.max.connections is ignored (command line): the listeners are PLAINTEXT"
+    ]
+
+
 # The environment
 
 

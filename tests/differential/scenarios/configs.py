@@ -260,6 +260,27 @@ def brokers_altered(world: World) -> None:
             describe(world, version, f"after {name!r} {value}", *seen, include_synonyms=True)
 
 
+def listeners_altered(world: World) -> None:
+    """A limit of one listener, which has the broker's name of it behind the listener's."""
+    key = "listener.name.plaintext.max.connections"
+    seen = resource(BROKER, NODE, [key, "max.connections"])
+    for name, value in ((NODE, "100000"), ("", "90000")):
+        increment(world, 1, f"broker {name!r} {value}", BROKER, name, increments((key, SET, value)))
+        until_config(world, BROKER, name, key, value)
+        describe(world, 4, f"after {name!r} {value}", seen, resource(BROKER, "", [key]), include_synonyms=True)
+    for what, bad in {"not a number": "many", "negative": "-1"}.items():
+        increment(world, 1, what, BROKER, NODE, increments((key, SET, bad)), validate_only=True)
+    for name in (NODE, ""):
+        increment(world, 1, f"broker {name!r} put back", BROKER, name, increments((key, DELETE, None)))
+    for name in (NODE, ""):
+        until_gone(world, name, key)
+
+
+def until_gone(world: World, name: str, key: str) -> None:
+    wanted = [resource(BROKER, name, [key])]
+    world.until(lambda: not world.quietly("DescribeConfigs", 4, resources=wanted)["results"][0]["configs"], "key gone")
+
+
 def brokers_altered_badly(world: World) -> None:
     cases: dict[str, tuple[str, list[dict[str, Any]]]] = {
         "read only": (NODE, increments(("broker.id", SET, "9"))),
@@ -304,6 +325,7 @@ SCENARIOS = (
     incremented_badly,
     unknown_operations,
     brokers_altered,
+    listeners_altered,
     brokers_altered_badly,
     resources_listed,
 )

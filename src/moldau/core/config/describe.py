@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers
+from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers, listener_key
 from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
 from moldau.core.config.group import GROUP_CONFIGS
 from moldau.core.config.support import refusal, without_effect
@@ -137,7 +137,8 @@ def describe_broker_config(config: BrokerConfig) -> list[ConfigEntry]:
     """Every key of one broker, also those that were set and mean nothing here."""
     shown = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
     unknown = [name for name in config.layers.effective() if name not in BROKER_CONFIGS]
-    entries = [_broker_entry(name, None, config.layers, config.layers) for name in java_order(unknown)]
+    set_to = config.layers.effective()
+    entries = [_broker_entry(name, set_to[name], config.layers, config.layers) for name in java_order(unknown)]
     known = [_broker_entry(name, config.value(name), config.layers, config.layers) for name in java_order(shown)]
     return entries + known
 
@@ -147,7 +148,7 @@ def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
     cluster_wide = BrokerLayers(dynamic_default=config.layers.dynamic_default)
     entries = []
     for name, text in config.layers.dynamic_default.items():
-        definition = BROKER_CONFIGS.get(name)
+        definition = _definition_of(name)
         value = text if definition is None else definition.parse(text)
         entries.append(_broker_entry(name, value, cluster_wide, config.layers, with_defaults=False))
     return _in_java_order(entries)
@@ -156,7 +157,7 @@ def describe_broker_defaults(config: BrokerConfig) -> list[ConfigEntry]:
 def _broker_entry(
     name: str, value: ConfigValue, shown: BrokerLayers, layers: BrokerLayers, *, with_defaults: bool = True
 ) -> ConfigEntry:
-    definition = BROKER_CONFIGS.get(name)
+    definition = _definition_of(name)
     # What can't be typed could be a password.
     sensitive = definition is None or definition.sensitive
     synonyms = _synonyms(name, shown, with_defaults=with_defaults, sensitive=sensitive)
@@ -175,6 +176,11 @@ def _broker_entry(
     )
 
 
+def _definition_of(name: str) -> ConfigDef | None:
+    found = listener_key(name)
+    return BROKER_CONFIGS.get(name if found is None else found[1])
+
+
 def _undocumented(name: str) -> str:
     refused = refusal(name)
     reason = without_effect(name) if refused is None else refused.reason
@@ -190,7 +196,8 @@ def _shown_value(name: str, value: ConfigValue, effective: str | None) -> str | 
 def _synonyms(
     name: str, layers: BrokerLayers, *, with_defaults: bool = True, sensitive: bool = False
 ) -> tuple[ConfigSynonym, ...]:
-    family = _FAMILY.get(name, (name,))
+    of_listener = listener_key(name)
+    family = _FAMILY.get(name, (name,)) if of_listener is None else (name, of_listener[1])
     by_layer = (
         (ConfigSource.DYNAMIC_BROKER_CONFIG, layers.dynamic),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, layers.dynamic_default),

@@ -95,11 +95,21 @@ def load_config(
     values = dict(defaults or {})
     _overlay(values, {key: setting.value for key, setting in settings.items()})
     try:
-        return BrokerConfig.of(values)
+        config = BrokerConfig.of(values)
     except ConfigError as wrong:
         if wrong.key in settings:
             wrong.located(settings[wrong.key].source)
         raise
+    _report_absent_listeners(settings, config)
+    return config
+
+
+def _report_absent_listeners(settings: Mapping[str, Setting], config: BrokerConfig) -> None:
+    names = [each.name for each in config.listeners]
+    for key, setting in settings.items():
+        found = listener_key(key)
+        if found is not None and found[0] not in names:
+            log.warning("%s is ignored (%s): the listeners are %s", key, setting.source, ", ".join(names))
 
 
 def _read(properties_file: Path | None) -> dict[str, Setting]:
