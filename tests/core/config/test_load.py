@@ -12,8 +12,9 @@ from moldau.core.config.environment import cluster_id, environment_key
 from moldau.core.config.listeners import Listener
 from moldau.core.config.load import load_config, parse_overrides, parse_properties
 
-# config/server.properties as Apache Kafka 4.3.1 ships it, without its comments.
-STOCK_PROPERTIES = """\
+# In the form of the file that comes with Kafka 4: config/kraft/server.properties of 3.x with the keys that 4 added; put
+# together from that file and from descriptions, not copied from the archive of a release.
+KAFKA_4_PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=localhost:9093
@@ -39,6 +40,14 @@ log.retention.hours=168
 log.segment.bytes=1073741824
 log.retention.check.interval.ms=300000
 """
+
+# config/kraft/server.properties of Kafka 3.x: every key that it sets.
+KAFKA_3_PROPERTIES = (
+    KAFKA_4_PROPERTIES.replace("bootstrap.servers=localhost:9093", "voters=1@localhost:9093")
+    .replace(",CONTROLLER://localhost:9093", "")
+    .replace("share.coordinator.state.topic.replication.factor=1\n", "")
+    .replace("share.coordinator.state.topic.min.isr=1\n", "")
+)
 
 KRAFT_PROPERTIES = """\
 # as Kafka shipped it before 4.0
@@ -133,9 +142,19 @@ def refused(values: dict[str, str], tmp_path: Path) -> str:
     return line
 
 
-def test_the_file_that_kafka_ships_starts_a_broker(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_file_of_a_combined_node_of_kafka_3_starts_a_broker(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     properties = tmp_path / "server.properties"
-    properties.write_text(STOCK_PROPERTIES)
+    properties.write_text(KAFKA_3_PROPERTIES)
+    config = load_config(properties, {}, {})
+    assert [str(each) for each in config.listeners] == ["PLAINTEXT://:9092"]
+    assert warnings(caplog) == []
+
+
+def test_a_file_in_the_form_of_kafka_4_starts_a_broker(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text(KAFKA_4_PROPERTIES)
     config = load_config(properties, {}, {})
     assert [str(each) for each in config.listeners] == ["PLAINTEXT://:9092"]
     assert [str(each) for each in config.advertised_listeners] == ["PLAINTEXT://localhost:9092"]
