@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import signal
 import socket
@@ -73,7 +74,7 @@ def test_closed_standard_streams_are_nobodys_file(tmp_path: Path) -> None:
     assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with started(cwd=tmp_path) as (process, port):
         assert (tmp_path / "moldau-data" / "meta.properties").exists()
@@ -81,8 +82,39 @@ def test_it_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
             process.send_signal(number)
             assert process.wait(WAIT_S_MAX) == 0
         assert process.stdout is not None
-        assert "Traceback" not in process.stdout.read()
+        printed = process.stdout.read()
+        assert "Traceback" not in printed
+        assert f"stopping: {number.name}" in printed
+        assert re.search(rf"broker stopped in \d+\.\d\d s: {number.name}\n", printed)
     assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
+
+
+def test_it_stops_cleanly_when_its_terminal_is_closed(tmp_path: Path) -> None:
+    """The kernel sends SIGHUP, and writing to the terminal fails from then on."""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, start_command("--port", "0"))
+    printed = b""
+    while b"data  " not in printed:
+        printed += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
+
+
+def test_nohup_keeps_it_from_ending_with_its_terminal(tmp_path: Path) -> None:
+    command = ["nohup", *start_command("--port", "0", "--log-format", "json")]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        while " started in " not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S_MAX) == 0
+        assert "stopping: SIGTERM" in process.stdout.readline()
 
 
 def test_it_answers_in_well_under_a_second(tmp_path: Path) -> None:

@@ -123,7 +123,6 @@ class Partitions:
         for partition in partitions.values():
             self._directories.delete(partition.log)
             partition.lead(Leadership(-1, partition.leader_epoch))
-        log.info("deleted topic %s with %d partitions", topic.name, len(partitions))
 
 
 def _leadership(state: PartitionImage) -> Leadership:

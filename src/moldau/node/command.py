@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import sys
+import time
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,7 +23,10 @@ from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, without_kafka_variables
 from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
-from moldau.node.running import Running, StartFailed
+from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
+from moldau.node.running import BoundListener, Running, StartFailed
+
+log = logging.getLogger(__name__)
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
@@ -53,20 +57,27 @@ images of Apache Kafka), the environment over the file.
 
 
 def main(arguments: list[str]) -> int:
+    begun_s = time.monotonic()
     options = parse(arguments)
     occupy_standard_streams()
-    logging.basicConfig(level=options.log_level, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        configure_logging(level=options.log_level, form=options.log_format, path=options.log_file)
+    except OSError as wrong:
+        return complain(f"--log-file: {explain(wrong)}", exit_code=USAGE)
     try:
         config = configuration(options)
-        uvloop.run(run(config, options))
+        uvloop.run(run(config, options, begun_s=begun_s))
     except ConfigError as wrong:
-        return complain(str(wrong), exit_code=USAGE)
+        return complain(str(wrong), options=options, exit_code=USAGE)
     except StartFailed as wrong:
-        return complain(str(wrong), exit_code=FAILED)
+        return complain(str(wrong), options=options, exit_code=FAILED)
     except OSError as wrong:
-        return complain(explain(wrong), exit_code=FAILED)
+        return complain(explain(wrong), options=options, exit_code=FAILED)
     except KeyboardInterrupt:
         return FAILED  # a second Ctrl-C, while the first one was being obeyed
+    except Exception:
+        log.critical("the broker failed, and this is a bug of Moldau", exc_info=True)
+        return FAILED
     return OK
 
 
@@ -90,13 +101,23 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument(
         "--accept-lost-folders", action="store_true", help="start although a data folder and its records are gone"
     )
-    parser.add_argument("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), default="INFO", type=str.upper)
+    add_logging(parser)
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
     parser.add_argument("--stop-with-stdin", action="store_true", help=SUPPRESS)
     # A folder of that program's, to remove in its place when it died without doing so.
     parser.add_argument("--scratch", type=Path, help=SUPPRESS)
     return parser.parse_args(arguments)
+
+
+def add_logging(parser: ArgumentParser) -> None:
+    parser.add_argument("--log-level", choices=LOG_LEVELS, default="INFO", type=str.upper, help="(default: INFO)")
+    parser.add_argument(
+        "--log-format", choices=LOG_FORMATS, default="text", help="json is one object a line (default: text)"
+    )
+    parser.add_argument(
+        "--log-file", metavar="FILE", type=Path, help="append the log to this file (default: standard error)"
+    )
 
 
 def port_number(text: str) -> int:
@@ -130,40 +151,58 @@ def plaintext(host: str, port: int) -> str:
     return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
 
 
-async def run(config: BrokerConfig, options: Namespace) -> None:
+async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> None:
     # Nothing of what a start makes is garbage: looking for some would take an eighth of the time that imports take.
     gc.disable()
     # The broker is imported here so that --help and a wrong configuration answer without it.
     from moldau.node.server import serve
 
-    stop = asyncio.Event()
+    stop = Stop()
     stop_on_signals(stop)
     if options.stop_with_stdin:
         stop_at_end_of_stdin(stop)
     await serve(
         config,
-        announce=announcer(options.ready_fd),
-        stop=stop,
+        announce=announcer(options, begun_s=begun_s),
+        stop=stop.asked,
         accept_lost_folders=options.accept_lost_folders,
         cluster_id=cluster_id(environment(options)),
     )
+    log_stop(stop)
     if options.scratch is not None and stdin_has_ended():
         shutil.rmtree(options.scratch, ignore_errors=True)
 
 
-def stop_on_signals(stop: asyncio.Event) -> None:
+class Stop:
+    """The end of a broker: asked for once, with a reason, however many more signals arrive."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.reason = ""
+        self.begun_s = 0.0
+
+    def ask(self, reason: str) -> None:
+        if not self.asked.is_set():
+            self.reason, self.begun_s = reason, time.monotonic()
+            log.info("stopping: %s", reason, extra={"reason": reason})
+            self.asked.set()
+
+
+def stop_on_signals(stop: Stop) -> None:
     loop = asyncio.get_running_loop()
 
     def obey(number: signal.Signals) -> None:
         # Who asks twice does not want to wait for a clean end.
         loop.remove_signal_handler(number)
-        stop.set()
+        stop.ask(number.name)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, obey, number)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # nohup starts a program with SIGHUP ignored, so that it outlives its terminal.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, obey, number)
 
 
-def stop_at_end_of_stdin(stop: asyncio.Event) -> None:
+def stop_at_end_of_stdin(stop: Stop) -> None:
     """The other end of a pipe closes when its owner dies, however that happens: no owner, no broker."""
     loop = asyncio.get_running_loop()
     stdin = sys.stdin.fileno()
@@ -171,7 +210,7 @@ def stop_at_end_of_stdin(stop: asyncio.Event) -> None:
     def look() -> None:
         if not os.read(stdin, 4096):
             loop.remove_reader(stdin)
-            stop.set()
+            stop.ask("standard input ended")
 
     loop.add_reader(stdin, look)
 
@@ -182,25 +221,58 @@ def stdin_has_ended() -> bool:
     return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
-def announcer(ready_fd: int | None) -> Callable[[Running], None]:
+def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None]:
     def announce(running: Running) -> None:
         gc.freeze()
         gc.enable()
-        print(banner(running), flush=True)
-        if ready_fd is not None:
-            tell(ready_fd, running)
+        log_start(running, took_s=time.monotonic() - begun_s)
+        # Containers join standard output and standard error: with JSON every line of both has to be JSON.
+        if options.log_format == "text":
+            print(banner(running), flush=True)
+        if options.ready_fd is not None:
+            tell(options.ready_fd, running)
 
     return announce
 
 
+def log_start(running: Running, *, took_s: float) -> None:
+    listeners = [address(each) for each in running.listeners]
+    data_dirs = [str(directory.resolve()) for directory in running.data_dirs]
+    log.info(
+        "broker %d started in %.2f s: %s, %d topics with %d partitions in %s",
+        running.broker_id,
+        took_s,
+        ", ".join(listeners),
+        running.topics,
+        running.partitions,
+        ", ".join(data_dirs),
+        extra={
+            "broker_id": running.broker_id,
+            "cluster_id": running.cluster_id,
+            "listeners": listeners,
+            "topics": running.topics,
+            "partitions": running.partitions,
+            "data_dirs": data_dirs,
+            "duration_s": round(took_s, 3),
+        },
+    )
+
+
+def log_stop(stop: Stop) -> None:
+    took_s = time.monotonic() - stop.begun_s
+    fields = {"reason": stop.reason, "duration_s": round(took_s, 3)}
+    log.info("broker stopped in %.2f s: %s", took_s, stop.reason, extra=fields)
+
+
 def banner(running: Running) -> str:
     lines = [f"broker {running.broker_id} of cluster {running.cluster_id} answers clients; Ctrl-C stops it"]
-    lines += [
-        f"  listening  {plaintext(each.host, each.port).replace('PLAINTEXT', each.name, 1)}"
-        for each in running.listeners
-    ]
+    lines += [f"  listening  {address(each)}" for each in running.listeners]
     lines += [f"  data       {directory.resolve()}" for directory in running.data_dirs]
     return "\n".join(lines)
+
+
+def address(listener: BoundListener) -> str:
+    return plaintext(listener.host, listener.port).replace("PLAINTEXT", listener.name, 1)
 
 
 def tell(ready_fd: int, running: Running) -> None:
@@ -219,6 +291,11 @@ def explain(wrong: OSError) -> str:
     return sentence
 
 
-def complain(message: str, *, exit_code: int) -> int:
-    print(f"moldau start: {message}", file=sys.stderr)
+def complain(message: str, *, options: Namespace | None = None, exit_code: int) -> int:
+    """Say it on standard error, and where the log goes if that is elsewhere or in another form."""
+    is_text_on_stderr = options is None or (options.log_file is None and options.log_format == "text")
+    if options is not None and not is_text_on_stderr:
+        log.error("%s", message)
+    if is_text_on_stderr or (options is not None and options.log_file is not None):
+        print(f"moldau start: {message}", file=sys.stderr)
     return exit_code

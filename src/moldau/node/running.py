@@ -23,6 +23,8 @@ class Running:
     cluster_id: str
     listeners: tuple[BoundListener, ...]
     data_dirs: tuple[Path, ...]
+    topics: int = 0
+    partitions: int = 0
 
 
 class StartFailed(Exception):

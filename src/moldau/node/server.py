@@ -23,6 +23,7 @@ from moldau.broker.partitions import Partitions
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
+from moldau.controller.topic_changes import log_topic_changes
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories import LogDirectories
@@ -55,7 +56,6 @@ async def serve(
             raise StartFailed(str(wrong)) from wrong
         announce(node)
         await stop.wait()
-        log.info("stopping")
 
 
 async def start(
@@ -101,11 +101,17 @@ async def start(
     housekeeping.start()
     running.push_async_callback(housekeeping.stop)
     await answer(services, listeners, running)
+    return now_running(services, listeners)
+
+
+def now_running(services: Services, listeners: list[Listener]) -> Running:
     return Running(
-        broker_id=config.node_id,
-        cluster_id=directories.cluster_id,
+        broker_id=services.broker_id,
+        cluster_id=services.directories.cluster_id,
         listeners=tuple(BoundListener(each.name, each.host, each.port) for each in listeners),
-        data_dirs=tuple(directories.paths),
+        data_dirs=tuple(services.directories.paths),
+        topics=len(services.controller.image.topics),
+        partitions=sum(1 for _ in services.partitions.all()),
     )
 
 
@@ -134,6 +140,7 @@ def open_partitions(services: Services, config: BrokerConfig) -> None:
     for partition in services.directories.unclaimed():
         log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
+    services.controller.subscribe(log_topic_changes)
 
 
 def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
