@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,38 @@ def test_the_shared_broker(moldau_broker, moldau_bootstrap_servers, moldau_topic
 
 def test_a_broker_of_its_own(moldau_broker, moldau_run):
     assert moldau_run(overrides={"num.partitions": 1}).port != moldau_broker.port
+"""
+
+FAILING = """
+import moldau
+import pytest
+
+@pytest.fixture
+def own():
+    with moldau.run() as broker:
+        broker.create_topic("of-its-own")
+        yield broker
+
+def test_shared(moldau_broker, moldau_bootstrap_servers):
+    moldau_broker.create_topic("shared-topic")
+    assert False
+
+def test_with_its_address_only(moldau_bootstrap_servers):
+    assert False
+
+def test_started(moldau_run):
+    broker = moldau_run(overrides={"num.partitions": 7})
+    broker.create_topic("started-topic")
+    for number in range(200):
+        broker.create_topic(f"t-{number}")
+    broker.kill()
+    assert False
+
+def test_own(own):
+    assert False
+
+def test_fine(moldau_broker):
+    moldau_broker.create_topic("fine-topic")
 """
 
 UNRELATED = """
@@ -62,3 +95,17 @@ def test_a_project_gets_a_broker_by_naming_a_fixture(tmp_path: Path) -> None:
 def test_a_project_that_uses_none_of_it_pays_nothing(tmp_path: Path) -> None:
     (tmp_path / "test_unrelated.py").write_text(UNRELATED)
     assert "1 passed" in run_pytest(tmp_path)
+
+
+def test_a_failed_test_shows_the_log_of_its_brokers(tmp_path: Path) -> None:
+    (tmp_path / "test_failing.py").write_text(FAILING)
+    printed = run_pytest(tmp_path)
+    assert "4 failed, 1 passed" in printed
+    reports = dict(re.findall(r"^_+ (test_\w+) _+$(.*?)(?=^_+ test_|^=+ short)", printed, re.MULTILINE | re.DOTALL))
+    assert "created topic shared-topic: partitions=1" in reports["test_shared"]
+    assert "created topic shared-topic" in reports["test_with_its_address_only"], "the broker is the session's"
+    assert "created topic t-199" in reports["test_started"]
+    assert "created topic started-topic" not in reports["test_started"], "only the last lines"
+    assert re.search(r"Moldau broker EmbeddedBroker\(127.0.0.1:\d+, exit code -9", reports["test_started"])
+    assert reports["test_own"].count("created topic of-its-own") == 1
+    assert "shared-topic" not in reports["test_own"]

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+__all__ = ["Address", "BrokerFailed", "EmbeddedBroker", "RequestFailed", "__version__", "run"]
+
 if TYPE_CHECKING:
-    from moldau.embedded import EmbeddedBroker, run
+    from moldau.embedded import Address, BrokerFailed, EmbeddedBroker, RequestFailed, run
 
-__all__ = ["EmbeddedBroker", "run"]
+    __version__: str
+else:
+    # Every start of a broker imports this package, so what only embedding needs is imported when it is asked for. Type
+    # checkers must not see this: a module with `__getattr__` has any name for them.
+    def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
 
+            return version(__name__)
+        if name in __all__:
+            from moldau import embedded
 
-def __getattr__(name: str) -> object:
-    """Every start of a broker imports this package, so what only embedding needs is imported when it is asked for."""
-    if name in __all__:
-        from moldau import embedded
+            return getattr(embedded, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-        return getattr(embedded, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __dir__() -> list[str]:
+        return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

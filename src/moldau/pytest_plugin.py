@@ -5,13 +5,45 @@ Everything is imported inside the fixtures: pytest loads this module in every pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from moldau.embedded import EmbeddedBroker
+
+    Brokers = list[EmbeddedBroker]
+
+REPORTED_LINES_MAX = 100  # the last lines of a broker's log in the report of a failed test
+REPORTED_CHARACTERS_MAX = 20_000
+STARTED_BY_TEST = pytest.StashKey["Brokers"]()
+
+
+@pytest.hookimpl(hookwrapper=True)  # the older kind of wrapper, which pytest 7 has too
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """A failed test's report shows the end of the log of every broker that the test's fixtures hold."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed:
+        for broker in _brokers_of(item):
+            report.sections.append((f"Moldau broker {broker!r}", _last_lines(broker.output())))
+
+
+def _brokers_of(item: pytest.Item) -> Brokers:
+    embedded = sys.modules.get("moldau.embedded")
+    if embedded is None:
+        return []
+    held = getattr(item, "funcargs", {}).values()
+    brokers = [value for value in held if isinstance(value, embedded.EmbeddedBroker)]
+    return [*brokers, *item.stash.get(STARTED_BY_TEST, [])]
+
+
+def _last_lines(output: str) -> str:
+    lines = output.splitlines()
+    shown = "\n".join(lines[-REPORTED_LINES_MAX:])[-REPORTED_CHARACTERS_MAX:]
+    return shown if shown == output else f"[the last of {len(lines)} lines]\n{shown}"
 
 
 @pytest.fixture(scope="session")
@@ -45,11 +77,18 @@ def moldau_topic(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def moldau_run() -> Iterator[Callable[..., EmbeddedBroker]]:
+def moldau_run(request: pytest.FixtureRequest) -> Iterator[Callable[..., EmbeddedBroker]]:
     """`moldau.run` for one test: what it starts ends with the test."""
     from contextlib import ExitStack
 
     from moldau.embedded import run
 
+    started = request.node.stash.setdefault(STARTED_BY_TEST, [])
     with ExitStack() as brokers:
-        yield lambda **options: brokers.enter_context(run(**options))
+
+        def start(**options: Any) -> EmbeddedBroker:
+            broker = brokers.enter_context(run(**options))
+            started.append(broker)
+            return broker
+
+        yield start

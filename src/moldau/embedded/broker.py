@@ -1,0 +1,132 @@
+"""`moldau.run()`, and the broker that it returns."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from moldau.embedded.overrides import as_property, check_overrides
+from moldau.embedded.process import START_S_MAX, Address, BrokerFailed, BrokerProcess, reachable
+from moldau.embedded.requests import create_topic
+
+
+def run(
+    *,
+    overrides: Mapping[str, object] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    properties: str | os.PathLike[str] | None = None,
+    timeout_s: float = START_S_MAX,
+) -> EmbeddedBroker:
+    """Start a broker and return once it answers clients; leaving the `with` block, or `stop()`, ends it.
+
+    `overrides` holds Kafka's keys, such as `{"num.partitions": 3}`; an unknown key is a ValueError. `properties` is a
+    server.properties file. Without `data_dir` the data is in a temporary folder, which is removed with the broker; a
+    folder that is given is kept. Raises BrokerFailed when the broker does not start within `timeout_s`.
+    """
+    check_overrides(overrides or {})
+    scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
+    data = scratch / "data" if data_dir is None else Path(data_dir)
+    command = [sys.executable, "-P", "-m", "moldau", "start"]
+    if properties is not None:
+        command.append(os.fspath(properties))
+    command += ["--host", host, "--port", str(port), "--data-dir", os.fspath(data)]
+    # KAFKA_* in the user's shell is for clients, or for another broker: a test must not depend on it.
+    command += ["--no-kafka-environment", "--stop-with-stdin", "--scratch", os.fspath(scratch)]
+    for key, value in (overrides or {}).items():
+        command += ["--override", f"{key}={as_property(value)}"]
+    process = BrokerProcess(command, scratch=scratch)
+    try:
+        process.start(timeout_s=timeout_s)
+    except BaseException:
+        process.dispose()
+        raise
+    return EmbeddedBroker(process, data_dir=data)
+
+
+class EmbeddedBroker:
+    """A broker that `run` started; it ends when the process that started it ends, however that happens."""
+
+    def __init__(self, process: BrokerProcess, *, data_dir: Path) -> None:
+        self.data_dir = data_dir
+        self._process = process
+        # A broker that nobody holds any more ends too, and its temporary folder goes.
+        self._dispose = weakref.finalize(self, process.dispose)
+
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """Where each listener is reached, by its name."""
+        return {name: reachable(listener) for name, listener in self._process.listeners.items()}
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients call `bootstrap.servers`: the first listener."""
+        return str(self._first)
+
+    @property
+    def host(self) -> str:
+        return self._first.host
+
+    @property
+    def port(self) -> int:
+        return self._first.port
+
+    @property
+    def pid(self) -> int:
+        """The broker's process; another one after `restart()`."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.exit_code is None
+
+    @property
+    def _first(self) -> Address:
+        return next(iter(self.addresses.values()))
+
+    def output(self) -> str:
+        """What the broker has printed so far, its log too; also after its end."""
+        return self._process.output()
+
+    def create_topic(
+        self, name: str, *, partitions: int | None = None, config: Mapping[str, object] | None = None
+    ) -> None:
+        """Create a topic; without `partitions` it has the broker's `num.partitions`. Raises RequestFailed."""
+        if not self.is_running:
+            raise BrokerFailed(f"the broker does not run; it ended with exit code {self._process.exit_code}")
+        create_topic(self._first, name, partitions=partitions, config=config or {})
+
+    def stop(self) -> None:
+        """End the broker as SIGTERM does, its data flushed; a second call does nothing."""
+        self._process.end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the broker at once, as kill -9 and a crash do."""
+        self._process.end(signal.SIGKILL)
+
+    def restart(self, *, timeout_s: float = START_S_MAX) -> None:
+        """Start the broker again with the same data on the same port; one that runs is stopped. Raises BrokerFailed."""
+        if not self._dispose.alive:
+            raise BrokerFailed("the broker can't be started again: its `with` block has ended, and its folder is gone")
+        self.stop()
+        self._process.start(timeout_s=timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._dispose()
+
+    def __repr__(self) -> str:
+        state = f"pid={self.pid}" if self.is_running else f"exit code {self._process.exit_code}"
+        return f"EmbeddedBroker({self.bootstrap_servers}, {state}, data_dir={str(self.data_dir)!r})"
