@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import moldau
 from tests.apache_kafka import ApacheKafka
+
+PROJECT = Path(__file__).parents[1]
 
 
 @contextmanager
