@@ -46,6 +46,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         self.reading = TaskReading(options, schema, job="stream")
         self.rejections = RejectionCounts(rejection_rules(options.formats), options.client)
         self.splits = 1
+        self.initial: Offsets | None = None
         self.target: Offsets | None = None
         self.latest: Offsets = {}
         self.last_batch_s: float | None = None
@@ -57,6 +58,12 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         )
 
     def initialOffset(self) -> dict[str, dict[str, int]]:
+        # Spark asks twice before the first batch, for its end and for its tasks: `latest` must be the same both times.
+        if self.initial is None:
+            self.initial = self._initial()
+        return offsets_to_json(self.initial)
+
+    def _initial(self) -> Offsets:
         options = self.options
         check_settings(options.client, side="consumer")
         cluster = Cluster(options.client)
@@ -64,9 +71,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         missing = cluster.missing(options.subscription, places)
         if missing:
             raise OptionError(f"there is no {', '.join(missing)} at {cluster.servers}")
-        return offsets_to_json(
-            start_offsets(options.starting, places, cluster, latest_if_no_timestamp=options.latest_if_no_timestamp)
-        )
+        return start_offsets(options.starting, places, cluster, latest_if_no_timestamp=options.latest_if_no_timestamp)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Spark has one limit for a query; that there are limits is all it says to `latestOffset` here."""
