@@ -15,6 +15,8 @@ import pytest
 
 from tests.cli.conftest import Tool, command, environment
 
+pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
+
 ANSWER_S_MAX = 60.0
 WAIT_S_MAX = 240.0
 

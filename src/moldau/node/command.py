@@ -225,7 +225,10 @@ def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None
     def announce(running: Running) -> None:
         gc.freeze()
         gc.enable()
-        log_start(running, took_s=time.monotonic() - begun_s)
+        # On a terminal the banner says it, for people. Python has None for a stream that was closed before it started.
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        if options.log_file is not None or options.log_format != "text" or not is_terminal:
+            log_start(running, took_s=time.monotonic() - begun_s)
         # Containers join standard output and standard error: with JSON every line of both has to be JSON.
         if options.log_format == "text":
             print(banner(running), flush=True)
