@@ -103,6 +103,20 @@ def test_it_stops_cleanly_when_its_terminal_is_closed(tmp_path: Path) -> None:
     assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
 
 
+def test_it_goes_on_when_nobody_reads_what_it_prints(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ready, told = os.pipe()
+    command = start_command("--port", "0", "--ready-fd", str(told))
+    with subprocess.Popen(command, cwd=tmp_path, stdout=writer, stderr=writer, pass_fds=(told,)) as process:
+        os.close(told)
+        os.close(writer)
+        with os.fdopen(ready) as answer:
+            assert "listeners" in answer.readline()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S_MAX) == 0
+
+
 def test_nohup_keeps_it_from_ending_with_its_terminal(tmp_path: Path) -> None:
     command = ["nohup", *start_command("--port", "0", "--log-format", "json")]
     with subprocess.Popen(

@@ -231,11 +231,20 @@ def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None
             log_start(running, took_s=time.monotonic() - begun_s)
         # Containers join standard output and standard error: with JSON every line of both has to be JSON.
         if options.log_format == "text":
-            print(banner(running), flush=True)
+            say(banner(running))
         if options.ready_fd is not None:
             tell(options.ready_fd, running)
 
     return announce
+
+
+def say(text: str) -> None:
+    """To standard output, if anybody reads it: a broker goes on without its terminal or the pipe that it wrote to."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        # What is left in the buffer would fail again at the end, and be the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def log_start(running: Running, *, took_s: float) -> None:
