@@ -25,6 +25,7 @@ from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
 from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
 from moldau.node.running import BoundListener, Running, StartFailed
+from moldau.node.supervisor import READY, STOPPING, notify_supervisor
 
 log = logging.getLogger(__name__)
 
@@ -185,6 +186,7 @@ class Stop:
         if not self.asked.is_set():
             self.reason, self.begun_s = reason, time.monotonic()
             log.info("stopping: %s", reason, extra={"reason": reason})
+            notify_supervisor(STOPPING)
             self.asked.set()
 
 
@@ -234,6 +236,7 @@ def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None
             say(banner(running))
         if options.ready_fd is not None:
             tell(options.ready_fd, running)
+        notify_supervisor(READY)
 
     return announce
 
