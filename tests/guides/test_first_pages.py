@@ -38,7 +38,7 @@ def test_getting_started_with_the_tools(servers: str, tmp_path: Path) -> None:
     tools, pipe = [block for block in blocks(GETTING_STARTED, "sh") if "moldau topics" in block]
     printed = run_shell(tools, cwd=tmp_path, bootstrap=servers)
     assert "created orders" in printed
-    assert re.search(r"^\d/0 customer-7: hello$", printed, re.MULTILINE)
+    assert re.search(r"^\d/\d customer-7: hello$", printed, re.MULTILINE)
     run_shell(pipe, cwd=tmp_path, bootstrap=servers)
     copy = run_shell("moldau topics list; moldau consume copy -b -e -f '%k=%v\n'", cwd=tmp_path, bootstrap=servers)
     assert "customer-7=hello" in copy
