@@ -1,7 +1,7 @@
 """Where the broker's log goes and in which form: one line for each record, as text or as JSON.
 
-A module logs through `log = logging.getLogger(__name__)`. Figures that a program may want to read go into `extra` too:
-`log.info("created topic %s", name, extra={"topic": name})` has a field `topic` in the JSON form.
+A module logs through `logging.getLogger(__name__)`. Figures that a program may want to read go into `extra` too:
+`info("created topic %s", name, extra={"topic": name})` has a field `topic` in the JSON form.
 """
 
 from __future__ import annotations
