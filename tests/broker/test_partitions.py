@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,11 +103,3 @@ def test_a_start_with_records_that_cannot_be_read_is_refused(tmp_path: Path, dir
     with pytest.raises(UnusableDirectory, match="orders-0"):
         follow(Partitions(BROKER_ID, again), image(orders=1), old=None)
     again.close()
-
-
-def test_a_deleted_topic_is_one_line_of_the_log(directories: LogDirectories, caplog: pytest.LogCaptureFixture) -> None:
-    partitions = Partitions(BROKER_ID, directories)
-    follow(partitions, image(orders=20))
-    with caplog.at_level(logging.INFO):
-        follow(partitions, ClusterImage(changed_topics=frozenset({"orders"})), old=image(orders=20))
-    assert caplog.messages == ["deleted topic orders with 20 partitions"]
