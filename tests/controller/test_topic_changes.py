@@ -18,7 +18,7 @@ def image(topics: dict[str, int], *, generation: int = 0, changed: set[str] | No
         name: TopicImage(name, TopicId(f"{name}{generation}".encode().rjust(16)), (HERE,) * count)
         for name, count in topics.items()
     }
-    ids = {topic.id: name for name, topic in made.items()}
+    ids: dict[bytes, str] = {topic.id: name for name, topic in made.items()}
     return ClusterImage(topics=made, topic_ids=ids, changed_topics=frozenset(changed or topics))
 
 
@@ -55,3 +55,9 @@ def test_thousands_of_topics_are_one_line(caplog: pytest.LogCaptureFixture) -> N
     (told,) = messages(caplog, image({}), image({f"topic-{number:04}": 2 for number in range(3_000)}))
     assert told.startswith("created 3000 topics with 6000 partitions: topic-0000, topic-0001, ")
     assert len(told) < 400
+
+
+def test_thousands_of_grown_topics_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    names = [f"topic-{number}" for number in range(3_000)]
+    told = messages(caplog, image(dict.fromkeys(names, 1)), image(dict.fromkeys(names, 2)))
+    assert told == ["3000 topics have more partitions"]

@@ -21,8 +21,7 @@ def log_topic_changes(old: ClusterImage, new: ClusterImage) -> None:
     ]
     _log_all("deleted", deleted)
     _log_all("created", created)
-    for name in new.changed_topics:
-        _log_growth(old.topics.get(name), new.topics.get(name))
+    _log_growth(old, new)
 
 
 def _log_all(action: str, topics: list[TopicImage]) -> None:
@@ -44,8 +43,19 @@ def _log_all(action: str, topics: list[TopicImage]) -> None:
         )
 
 
-def _log_growth(old: TopicImage | None, new: TopicImage | None) -> None:
-    if old is None or new is None or old.id != new.id or len(old.partitions) == len(new.partitions):
+def _log_growth(old: ClusterImage, new: ClusterImage) -> None:
+    grown = [
+        (before, after)
+        for name in sorted(new.changed_topics)
+        if (before := old.topics.get(name)) is not None
+        and (after := new.topics.get(name)) is not None
+        and before.id == after.id
+        and len(before.partitions) < len(after.partitions)
+    ]
+    if len(grown) > LINES_MAX:
+        log.info("%d topics have more partitions", len(grown), extra={"topics": len(grown)})
         return
-    fields = {"topic": new.name, "partitions": len(new.partitions)}
-    log.info("topic %s grew from %d to %d partitions", new.name, len(old.partitions), len(new.partitions), extra=fields)
+    for before, after in grown:
+        counts = len(before.partitions), len(after.partitions)
+        fields = {"topic": after.name, "partitions": counts[1]}
+        log.info("topic %s grew from %d to %d partitions", after.name, *counts, extra=fields)
