@@ -334,8 +334,27 @@ def test_a_batch_that_recompression_makes_too_large() -> None:
 def test_coordinators_may_write_markers() -> None:
     marker = memoryview(batch(1, attributes=CONTROL, producer_id=4, producer_epoch=0))
     config = DEFAULTS.override({"compression.type": "gzip"})
-    taken = Validator(config, PARTITION).validate(marker, NOW_MS, from_client=False)
+    taken = Validator(config, PARTITION).accept_own(marker, NOW_MS)
     assert taken.records == marker  # Kafka does not compress them either
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [{}, {"cleanup.policy": "compact"}, {"compression.type": "lz4"}, {"message.timestamp.type": "LogAppendTime"}],
+    ids=str,
+)
+def test_an_own_batch_is_taken_as_a_clients_would_be(overrides: dict[str, str]) -> None:
+    validator = Validator(DEFAULTS.override(overrides), PARTITION)
+    own = validator.accept_own(memoryview(batch(3)), NOW_MS)
+    validated = validator.validate(memoryview(batch(3)), NOW_MS)
+    assert own == validated
+
+
+def test_an_own_batch_must_have_room_too() -> None:
+    config = DEFAULTS.override({"max.message.bytes": "100"})
+    with pytest.raises(LogError) as refused:
+        Validator(config, PARTITION).accept_own(memoryview(batch(5)), NOW_MS)
+    assert refused.value.code is TOO_LARGE
 
 
 @given(st.binary(max_size=120), st.sampled_from(["compact", "delete"]))

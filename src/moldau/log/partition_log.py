@@ -144,7 +144,10 @@ class PartitionLog:
 
         `verified` says that the coordinator knows of the transaction a transactional batch belongs to.
         """
-        checked = self.validator.validate(records, now_ms, from_client=origin is Origin.CLIENT)
+        if origin is Origin.CLIENT:
+            checked = self.validator.validate(records, now_ms)
+        else:
+            checked = self.validator.accept_own(records, now_ms)
         records, header = checked.records, checked.header
         offset = self.end_offset
         marker: Marker | None = None

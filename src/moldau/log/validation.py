@@ -143,16 +143,21 @@ class Validator:
         self._takes_as_is = 0 if plain else NOTHING  # the attributes of a batch that need no second look
         self._unfolded_bytes_max = max(DECOMPRESSED_BATCH_BYTES_MAX, 4 * config.max_message_bytes)
 
-    def validate(self, records: memoryview, now_ms: int, *, from_client: bool = True) -> Validated:
-        """Check one batch in a writable buffer; `LogError` and other `ApiError`s leave nothing half done.
+    def accept_own(self, records: memoryview, now_ms: int) -> Validated:
+        """A batch that this broker built a moment ago: it is as the format wants it, and its checksum is right.
 
-        Coordinators, which write control batches, pass `from_client=False`.
+        The topic's configuration may still ask for another codec or timestamp type, or have no room for it.
         """
+        if len(records) <= self._size_max and self._target in (None, Codec.NONE) and not self._is_append_time:
+            return Validated(records, read_header(records))
+        return self._validate(records, read_header(records), now_ms=now_ms, from_client=False)
+
+    def validate(self, records: memoryview, now_ms: int) -> Validated:
+        """Check a client's batch in a writable buffer; `LogError` and other `ApiError`s leave nothing half done."""
         header = read_header(records)
         size, count, attributes = len(records), header.record_count, header.attributes
         if (
-            from_client
-            and header.body_bytes + OVERHEAD_BYTES == size <= self._size_max
+            header.body_bytes + OVERHEAD_BYTES == size <= self._size_max
             and header.magic == MAGIC
             and header.base_offset == 0
             and count == header.last_offset_delta + 1
@@ -164,7 +169,7 @@ class Validator:
             and crc32c(records[ATTRIBUTES_AT:]) == header.crc
         ):
             return Validated(records, header)  # nothing is unusual: the rules below would find the same, one by one
-        return self._validate(records, header, now_ms=now_ms, from_client=from_client)
+        return self._validate(records, header, now_ms=now_ms, from_client=True)
 
     def _validate(self, records: memoryview, header: BatchHeader, *, now_ms: int, from_client: bool) -> Validated:
         if header.body_bytes + OVERHEAD_BYTES != len(records) or header.magic != MAGIC:
