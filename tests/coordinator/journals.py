@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from moldau.coordinator.journal import Chunk, Entry, Producer, Stored
-from moldau.core.errors import ApiError
+from moldau.core.errors import ApiError, ErrorCode
 
 
 class MemoryJournal:
@@ -14,6 +14,7 @@ class MemoryJournal:
         self.producers: list[Producer | None] = []
         self.entry_bytes_max = entry_bytes_max
         self.is_ours = True
+        self.failure: ErrorCode | None = None
         self.fails_with: ApiError | None = None
         self.committed_offset = 0
         self._commits_at_once = commits_at_once
@@ -38,6 +39,11 @@ class MemoryJournal:
 
     def commit(self) -> None:
         self.committed_offset = self.end_offset
+        self._on_change()
+
+    def lose_what_was_appended(self) -> None:
+        """The fsync failed."""
+        self.failure = ErrorCode.KAFKA_STORAGE_ERROR
         self._on_change()
 
     def lose(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Future, get_running_loop
 from pathlib import Path
 
 from moldau.core.config.topic import TopicConfig
@@ -37,3 +38,11 @@ def reopened(partition: Partition) -> Partition:
 
 def _led(log: PartitionLog, index: int) -> Partition:
     return Partition(TOPIC, index, topic_id=TOPIC_ID, log=log, broker_id=0, leadership=Leadership(0, 0))
+
+
+def flush_at_once(log: PartitionLog) -> Future[None]:
+    """An fsync that holds the loop, for tests that are about something else."""
+    log.flush()
+    done: Future[None] = get_running_loop().create_future()
+    done.set_result(None)
+    return done

@@ -225,6 +225,18 @@ async def test_nobody_waits_for_facts_behind_others_that_could_not_be_written() 
 
 
 @on_a_loop
+async def test_when_the_disk_fails_after_an_append_everybody_hears_and_the_runtime_ends() -> None:
+    journal = MemoryJournal(commits_at_once=False)
+    told: list[str] = []
+    tally = Runtime(Tally(), journal, clock=Clock(), on_failed=lambda: told.append("failed"))
+    writing = tally.write(say("A"), failed, at_once=True)
+    assert isinstance(writing, Future)
+    journal.lose_what_was_appended()
+    assert await writing == "NOT_COORDINATOR"
+    assert (tally.is_stopped, told) == (True, ["failed"])
+
+
+@on_a_loop
 async def test_more_than_a_batch_holds_goes_into_two() -> None:
     journal = MemoryJournal(entry_bytes_max=1_000)
     tally = runtime(journal)

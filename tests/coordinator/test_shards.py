@@ -19,7 +19,7 @@ from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 from tests.coordinator.loops import on_a_loop
-from tests.coordinator.partitions import new_partition
+from tests.coordinator.partitions import flush_at_once, new_partition
 
 
 class Numbers:
@@ -67,7 +67,9 @@ class Clock:
 
 
 def opened(partition: Partition) -> Shards[Numbers]:
-    return Shards(Numbers, partition_of=lambda _: partition, partition_count=lambda: 1, clock=Clock())
+    return Shards(
+        Numbers, partition_of=lambda _: partition, partition_count=lambda: 1, clock=Clock(), flush=flush_at_once
+    )
 
 
 def remember(runtime: Runtime[Numbers], number: int) -> Any:

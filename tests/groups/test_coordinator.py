@@ -19,7 +19,7 @@ from moldau.replication.partition import Leadership, Partition
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.sync_group import SyncGroupResponse
 from tests.coordinator.loops import on_a_loop
-from tests.coordinator.partitions import new_partition, reopened
+from tests.coordinator.partitions import flush_at_once, new_partition, reopened
 from tests.groups.worlds import GROUP, joining
 
 PARTITIONS = 4
@@ -43,6 +43,7 @@ class Broker:
             partition_count=lambda: PARTITIONS,
             limits=GroupLimits(initial_rebalance_delay_ms=0, members_max=members_max),
             clock=Clock(),
+            flush=flush_at_once,
         )
 
     def crash(self, *, members_max: int = 10) -> None:

@@ -27,6 +27,7 @@ from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.markers import MarkersDue
 from moldau.wire.frame import RequestHeader
+from tests.coordinator.partitions import flush_at_once
 from tests.simulation.disk import Crash, CrashingLog, Disk, Fate, OnAppended
 from tests.simulation.loop import STAGE
 
@@ -122,9 +123,10 @@ class Node:
             partition_count=lambda: counts[GROUP_METADATA_TOPIC],
             limits=around.group_limits,
             clock=clock,
+            flush=flush_at_once,
             config_of=lambda _: around.consumer_config,
         )
-        markers = Markers(partitions, groups, clock)
+        markers = Markers(partitions, groups, clock, flush_at_once)
 
         def write_marker(where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> Any:
             return markers.write(where, due, coordinator_epoch)
@@ -134,6 +136,7 @@ class Node:
             partition_count=lambda: counts[TRANSACTION_STATE_TOPIC],
             limits=around.transaction_limits,
             clock=clock,
+            flush=flush_at_once,
             next_producer_id=around.next_producer_id,
             write_marker=write_marker,
         )

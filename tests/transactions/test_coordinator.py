@@ -18,7 +18,7 @@ from moldau.transactions.producers import Initialising
 from moldau.transactions.states import State
 from moldau.transactions.transaction import LAST_USABLE_EPOCH, Producer, Transaction
 from tests.coordinator.loops import on_a_loop
-from tests.coordinator.partitions import new_partition, reopened
+from tests.coordinator.partitions import flush_at_once, new_partition, reopened
 
 PARTITIONS = 4
 NAME = "payments"
@@ -53,6 +53,7 @@ class Broker:
             partition_count=lambda: PARTITIONS,
             limits=self.limits,
             clock=self.clock,
+            flush=flush_at_once,
             next_producer_id=self.next_id,
             write_marker=self.write_marker,
         )

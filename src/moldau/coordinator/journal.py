@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -9,6 +10,7 @@ from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
 from moldau.log.markers import read_marker
+from moldau.log.partition_log import PartitionLog
 from moldau.log.producer_state import Marker
 from moldau.replication.partition import Partition
 from moldau.wire.batch import (
@@ -23,6 +25,8 @@ from moldau.wire.batch import (
 )
 
 Entry: TypeAlias = tuple[bytes, bytes | None]
+Flush: TypeAlias = Callable[[PartitionLog], "Future[None]"]
+"""Done when all that a log holds at the moment of the call is on the disk; OSError when it could not be written."""
 
 
 class Producer(NamedTuple):
@@ -72,6 +76,11 @@ class Journal(Protocol):
         """False when another broker leads, or the partition is gone."""
         ...
 
+    @property
+    def failure(self) -> ErrorCode | None:
+        """Why entries that were appended may not be counted on."""
+        ...
+
     def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
         """Write them as one batch. Raises ApiError, and then nothing was written."""
         ...
@@ -88,10 +97,15 @@ class Journal(Protocol):
 class PartitionJournal:
     """A journal in a partition that this broker leads, for as long as that epoch of its leadership lasts."""
 
-    __slots__ = ("_leader_epoch", "_on_change", "_partition")
+    __slots__ = ("_flush", "_flushing", "_leader_epoch", "_on_change", "_partition", "_unflushed_from", "failure")
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: Partition, flush: Flush) -> None:
+        """`flush` makes entries durable where `flush.messages` asks for it; until then they are not committed."""
         self._partition = partition
+        self._flush = flush
+        self._flushing: Future[None] | None = None
+        self._unflushed_from: int | None = None
+        self.failure: ErrorCode | None = None
         self._leader_epoch = partition.leader_epoch
         self._on_change: Callable[[], None] | None = None
 
@@ -105,7 +119,8 @@ class PartitionJournal:
 
     @property
     def committed_offset(self) -> int:
-        return self._partition.high_watermark
+        committed, unflushed = self._partition.high_watermark, self._unflushed_from
+        return committed if unflushed is None else min(committed, unflushed)
 
     @property
     def entry_bytes_max(self) -> int:
@@ -119,6 +134,14 @@ class PartitionJournal:
     def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
         if not self.is_ours:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        log, before = self._partition.log, self.end_offset
+        self._append(entries, now_ms, producer)
+        if log.must_flush:
+            if self._unflushed_from is None:
+                self._unflushed_from = before
+            self._make_durable()
+
+    def _append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None) -> None:
         kept = [Record(index, now_ms, key, value) for index, (key, value) in enumerate(entries)]
         if producer is None:
             self._partition.append_own(memoryview(build_batch(kept)), now_ms=now_ms)
@@ -132,6 +155,21 @@ class PartitionJournal:
         self._partition.append_own(
             memoryview(batch), now_ms=now_ms, verified=True, transaction_version=producer.transaction_version
         )
+
+    def _make_durable(self) -> None:
+        flushing = self._flush(self._partition.log)
+        if flushing is not self._flushing:  # entries that wait for the same fsync need to hear of it once
+            self._flushing = flushing
+            flushing.add_done_callback(self._flushed)
+
+    def _flushed(self, done: Future[None]) -> None:
+        if done.cancelled() or done.exception() is not None:
+            self.failure = ErrorCode.KAFKA_STORAGE_ERROR
+        elif done is self._flushing:
+            self._flushing = self._unflushed_from = None
+        else:  # entries came after this fsync began, and wait for the next one
+            self._unflushed_from = self._partition.log.recovery_point
+        self._changed()
 
     def read(self, offset: int, bytes_max: int) -> Chunk:
         partition = self._partition

@@ -82,7 +82,7 @@ class Runtime(Generic[M]):
     def __init__(
         self, machine: M, journal: Journal, *, clock: Clock, on_failed: Callable[[], None] | None = None
     ) -> None:
-        """`on_failed` is called when an append failed: what is open needs another runtime, also if nobody asks."""
+        """`on_failed` is called when an append or its fsync failed: what is open needs another runtime, also if nobody asks."""
         self.machine = machine
         self._on_failed = on_failed
         self.is_stopped = False
@@ -187,12 +187,16 @@ class Runtime(Generic[M]):
             self._journal.append(append.entries, self._clock.now_ms())
         except ApiError as wrong:
             log.error("a coordinator's facts could not be written: %s", wrong)
-            self._end(_HEARD_AS.get(wrong.code, ErrorCode.UNKNOWN_SERVER_ERROR))
-            if self._on_failed is not None:
-                self._on_failed()
+            self._fail(wrong.code)
             return
         append.end_offset = self._journal.end_offset
         self._release()
+
+    def _fail(self, error: ErrorCode) -> None:
+        """The state holds facts that the journal does not, or may lose."""
+        self._end(_HEARD_AS.get(error, ErrorCode.UNKNOWN_SERVER_ERROR))
+        if self._on_failed is not None:
+            self._on_failed()
 
     def _release(self) -> None:
         committed = self._journal.committed_offset
@@ -249,8 +253,13 @@ class Runtime(Generic[M]):
             log.exception("a timer's decision failed: %s", key)
 
     def _changed(self) -> None:
+        if self.is_stopped:
+            return
         if not self._journal.is_ours:
             self._end(ErrorCode.NOT_COORDINATOR)
+        elif self._journal.failure is not None:
+            log.error("a coordinator's facts could not be written to the disk")
+            self._fail(self._journal.failure)
         elif self._uncommitted:
             self._release()
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from moldau.coordinator.journal import Entry, PartitionJournal, Stored
+from moldau.coordinator.journal import Entry, Flush, PartitionJournal, Stored
 from moldau.coordinator.runtime import Runtime
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision
@@ -64,6 +64,7 @@ class Shards(Generic[M]):
         partition_of: Callable[[int], Partition | None],
         partition_count: Callable[[], int],
         clock: Clock,
+        flush: Flush,
         on_started: Callable[[Slot[M]], None] | None = None,
     ) -> None:
         self._make_machine = make_machine
@@ -71,6 +72,7 @@ class Shards(Generic[M]):
         self._partition_of = partition_of
         self._partition_count = partition_count
         self._clock = clock
+        self._flush = flush
         self._slots: dict[int, Slot[M]] = {}
         self._to_load: list[Slot[M]] = []
         self._loader: asyncio.Task[None] | None = None
@@ -139,7 +141,7 @@ class Shards(Generic[M]):
                 yield index
 
     def _open(self, partition: Partition) -> Slot[M]:
-        journal, index = PartitionJournal(partition), partition.index
+        journal, index = PartitionJournal(partition, self._flush), partition.index
         runtime = Runtime(self._make_machine(), journal, clock=self._clock, on_failed=lambda: self._reopen_later(index))
         slot = Slot(partition, runtime, journal)
         if journal.start_offset == journal.end_offset:

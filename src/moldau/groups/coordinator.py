@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from moldau.controller.image import ClusterImage
-from moldau.coordinator.journal import Producer
+from moldau.coordinator.journal import Flush, Producer
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.shards import Shards, Slot, nobody_hears
 from moldau.core.clock import Clock
@@ -33,6 +33,7 @@ class GroupCoordinator:
         partition_count: Callable[[], int],
         limits: GroupLimits,
         clock: Clock,
+        flush: Flush,
         config_of: Callable[[str], ConsumerGroupConfig] = lambda _: ConsumerGroupConfig(),
     ) -> None:
         self._clock = clock
@@ -44,6 +45,7 @@ class GroupCoordinator:
             partition_of=partition_of,
             partition_count=partition_count,
             clock=clock,
+            flush=flush,
             on_started=self._started,
         )
         self._gone: dict[GroupShard, frozenset[str]] = {}

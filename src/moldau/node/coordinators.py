@@ -14,6 +14,7 @@ from moldau.controller.features import TRANSACTION_VERSION, level_of
 from moldau.controller.image import ClusterImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
+from moldau.coordinator.journal import Flush
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ErrorCode
@@ -33,7 +34,7 @@ class Coordinators(NamedTuple):
 
 
 def coordinators(
-    config: BrokerConfig, controller: Controller, partitions: Partitions, *, producer_ids: ProducerIds
+    config: BrokerConfig, controller: Controller, partitions: Partitions, *, producer_ids: ProducerIds, flush: Flush
 ) -> Coordinators:
     clock = SystemClock()
     groups = GroupCoordinator(
@@ -41,8 +42,9 @@ def coordinators(
         partition_count=_partition_count(controller, GROUP_METADATA_TOPIC, config.int("offsets.topic.num.partitions")),
         limits=GroupLimits.of(config),
         clock=clock,
+        flush=flush,
     )
-    markers = Markers(partitions, groups, clock)
+    markers = Markers(partitions, groups, clock, flush)
 
     def write_marker(where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> ErrorCode | Future[ErrorCode]:
         if where.topic not in controller.image.topics:
@@ -56,6 +58,7 @@ def coordinators(
         ),
         limits=_transaction_limits(config, controller.image),
         clock=clock,
+        flush=flush,
         next_producer_id=producer_ids.next,
         write_marker=write_marker,
     )

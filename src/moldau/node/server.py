@@ -77,7 +77,10 @@ async def start(
 
     partitions = Partitions(config.node_id, directories)
     producer_ids = ProducerIds(controller)
-    groups, transactions, markers = coordinators(config, controller, partitions, producer_ids=producer_ids)
+    flusher = Flusher(executor)
+    groups, transactions, markers = coordinators(
+        config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush
+    )
     services = Services(
         broker_id=config.node_id,
         api_versions=announced(TABLE),
@@ -88,7 +91,7 @@ async def start(
         directories=directories,
         producer_ids=producer_ids,
         fetch_sessions=fetch_sessions(config),
-        flusher=Flusher(executor),
+        flusher=flusher,
         groups=groups,
         transactions=transactions,
         markers=markers,

@@ -9,7 +9,6 @@ from typing import NamedTuple, Protocol
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset
-from moldau.log.errors import LogError
 from moldau.log.file_range import FileRange
 from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
@@ -99,10 +98,9 @@ class Partition:
     def append_own(
         self, records: memoryview, *, now_ms: int, verified: bool = False, transaction_version: int = 0
     ) -> Appended:
-        """Append a batch that a coordinator on this broker made; `verified` if it belongs to a transaction it knows.
+        """Append a batch that this broker made; `verified` if it belongs to a transaction that its coordinator knows.
 
-        If `flush.messages` asks for it the disk has the batch before anybody is told. That holds the loop, but the
-        facts of one turn share a batch. When it fails the batch is in the log, and nobody may count on it.
+        The caller sees to it that nobody counts on the batch before the disk has it, if `flush.messages` asks for that.
         """
         appended = self.log.append_as_leader(
             records,
@@ -115,18 +113,7 @@ class Partition:
         self.high_watermark = self.log.end_offset
         for watcher in tuple(self.watchers):
             watcher.grown(len(records))
-        if self.log.must_flush:
-            self._flush()
         return appended
-
-    def _flush(self) -> None:
-        try:
-            self.log.flush()
-        except OSError as failure:
-            if self.log.on_failure is not None:
-                self.log.on_failure(failure)
-            message = f"{self.log.partition} could not be written to disk: {failure.strerror}"
-            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, message) from failure
 
     def readable_end(self, read_committed: bool) -> Offset:
         return self.last_stable_offset if read_committed else self.high_watermark

@@ -8,6 +8,7 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Set
 from typing import Any, TypeVar
 
+from moldau.coordinator.journal import Flush
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot
@@ -34,6 +35,7 @@ class TransactionCoordinator:
         partition_count: Callable[[], int],
         limits: TransactionLimits,
         clock: Clock,
+        flush: Flush,
         next_producer_id: Callable[[], Awaitable[ProducerId]],
         write_marker: WriteMarker,
     ) -> None:
@@ -46,6 +48,7 @@ class TransactionCoordinator:
             partition_of=partition_of,
             partition_count=partition_count,
             clock=clock,
+            flush=flush,
             on_started=self._started,
         )
 
