@@ -82,7 +82,7 @@ class Runtime(Generic[M]):
     def __init__(
         self, machine: M, journal: Journal, *, clock: Clock, on_failed: Callable[[], None] | None = None
     ) -> None:
-        """`on_failed` is called when an append or its fsync failed: what is open needs another runtime, also if nobody asks."""
+        """`on_failed` is called when an append or its fsync failed: another runtime is needed then."""
         self.machine = machine
         self._on_failed = on_failed
         self.is_stopped = False
