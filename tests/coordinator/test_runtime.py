@@ -9,7 +9,7 @@ import pytest
 
 from moldau.coordinator.journal import Entry, Producer
 from moldau.coordinator.runtime import Runtime
-from moldau.core.decision import Decision, Parked, Released, Timer
+from moldau.core.decision import Decision, Parked, Released, Slices, Timer, sliced
 from moldau.core.errors import ApiError, ErrorCode
 from tests.coordinator.journals import MemoryJournal
 from tests.coordinator.loops import on_a_loop
@@ -293,3 +293,62 @@ async def test_a_producer_that_the_log_refuses_harms_nobody_else() -> None:
     assert (tally.machine.words, tally.is_stopped) == ([], False)
     assert isinstance(waiting, Future)
     assert not waiting.done()
+
+
+def slices(*parts: Decision[Any]) -> Callable[[Tally, int], Decision[Any]]:
+    def steps() -> Slices[Any]:
+        yield from parts[:-1]
+        return parts[-1]
+
+    return lambda *_: sliced(steps())
+
+
+@on_a_loop
+async def test_between_the_parts_of_a_long_decision_others_have_their_turn() -> None:
+    journal = MemoryJournal()
+    tally = runtime(journal)
+    long = tally.write(slices(Decision(("A",), None), Decision(("B",), None), Decision(("C",), "all")), failed)
+    assert isinstance(long, Future)
+    assert tally.machine.words == ["A"]
+    short = tally.write(say("X", reply="one"), failed)
+    assert isinstance(short, Future)
+    assert [await short, await long] == ["one", "all"]
+    assert tally.machine.words == ["A", "X", "B", "C"]
+    assert [key for append in journal.appends for key, _ in append] == [b"A", b"X", b"B", b"C"]
+
+
+@on_a_loop
+async def test_the_reply_of_a_long_decision_waits_until_all_of_it_is_committed() -> None:
+    journal = MemoryJournal(commits_at_once=False)
+    tally = runtime(journal)
+    long = tally.write(slices(Decision(("A",), None), Decision(("B",), "all")), failed)
+    assert isinstance(long, Future)
+    while len(journal.appends) < 2:  # noqa: ASYNC110 - the loop's turns are what is waited for
+        await asyncio.sleep(0)
+    assert not long.done()
+    journal.commit()
+    assert await long == "all"
+
+
+@on_a_loop
+async def test_a_long_decision_ends_with_the_runtime() -> None:
+    tally = runtime(MemoryJournal())
+    long = tally.write(slices(Decision(("A",), None), Decision(("B",), "all")), failed)
+    tally.stop()
+    assert isinstance(long, Future)
+    assert await long == "NOT_COORDINATOR"
+    assert tally.machine.words == ["A"]
+
+
+@on_a_loop
+async def test_a_long_decision_that_breaks_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    def steps() -> Slices[str]:
+        yield Decision(("A",), "")
+        raise RuntimeError("a mistake")
+
+    tally = runtime(MemoryJournal())
+    long = tally.write(lambda *_: sliced(steps()), failed)
+    assert isinstance(long, Future)
+    assert await long == "UNKNOWN_SERVER_ERROR"
+    assert "a mistake" in caplog.text
+    assert tally.write(say("X"), failed) != "UNKNOWN_SERVER_ERROR"

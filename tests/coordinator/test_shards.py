@@ -13,6 +13,7 @@ from moldau.coordinator import shards
 from moldau.coordinator.journal import Stored
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, nobody_hears
+from moldau.coordinator.turns import Turns
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
@@ -68,7 +69,12 @@ class Clock:
 
 def opened(partition: Partition) -> Shards[Numbers]:
     return Shards(
-        Numbers, partition_of=lambda _: partition, partition_count=lambda: 1, clock=Clock(), flush=flush_at_once
+        Numbers,
+        partition_of=lambda _: partition,
+        partition_count=lambda: 1,
+        clock=Clock(),
+        flush=flush_at_once,
+        turns=Turns(),
     )
 
 

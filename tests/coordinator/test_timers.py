@@ -7,7 +7,8 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.coordinator.timers import FIRED_MAX, Timers
+from moldau.coordinator.timers import Timers
+from moldau.coordinator.turns import SLICE_S, Turns
 
 
 class Handle:
@@ -30,6 +31,9 @@ class FakeLoop:
     def time(self) -> float:
         return self.now_s
 
+    def call_soon(self, call: Callable[[], None]) -> Handle:
+        return self.call_at(self.now_s, call)
+
     def call_at(self, at_s: float, call: Callable[[], None]) -> Handle:
         self.handles.append(Handle(at_s, call))
         return self.handles[-1]
@@ -45,10 +49,14 @@ class FakeLoop:
         self.now_s = end_s
 
 
+def timers_that(loop: FakeLoop, fire: Callable[[Hashable], None]) -> Timers:
+    real = cast(asyncio.AbstractEventLoop, loop)
+    return Timers(real, fire, Turns(real))
+
+
 def timers_on(loop: FakeLoop) -> tuple[Timers, list[tuple[float, Hashable]]]:
     fired: list[tuple[float, Hashable]] = []
-    timers = Timers(cast(asyncio.AbstractEventLoop, loop), lambda key: fired.append((loop.now_s, key)))
-    return timers, fired
+    return timers_that(loop, lambda key: fired.append((loop.now_s, key))), fired
 
 
 def test_heartbeats_leave_no_trace() -> None:
@@ -64,16 +72,44 @@ def test_heartbeats_leave_no_trace() -> None:
 
 def test_many_at_one_moment_leave_turns_of_the_loop_to_others() -> None:
     loop = FakeLoop()
-    timers, fired = timers_on(loop)
-    for number in range(2 * FIRED_MAX + 1):
+    fired: list[Hashable] = []
+
+    def fire(key: Hashable) -> None:
+        fired.append(key)
+        loop.now_s += SLICE_S / 10 + 1e-9
+
+    timers = timers_that(loop, fire)
+    for number in range(25):
         timers.set(number, 1_000)
+    loop.now_s = 1.0
     seen = []
     while loop.handles:
-        loop.now_s = 1.0
         loop.handles.pop().call()
         seen.append(len(fired))
-    assert seen == [FIRED_MAX, 2 * FIRED_MAX, 2 * FIRED_MAX + 1]
-    assert [key for _, key in fired] == list(range(2 * FIRED_MAX + 1))
+    assert seen == [0, 10, 20, 25], "the first turn is the clock's"
+    assert fired == list(range(25))
+
+
+def test_one_that_waits_for_its_turn_can_still_be_cancelled_or_moved() -> None:
+    loop = FakeLoop()
+    fired: list[Hashable] = []
+
+    def fire(key: Hashable) -> None:
+        fired.append(key)
+        loop.now_s += SLICE_S
+
+    timers = timers_that(loop, fire)
+    for key in ("first", "cancelled", "moved"):
+        timers.set(key, 1_000)
+    loop.now_s = 1.0
+    while not fired:
+        loop.handles.pop(0).call()
+    timers.cancel("cancelled")
+    timers.set("moved", 5_000)
+    loop.pass_time(1)
+    assert fired == ["first"]
+    loop.pass_time(5)
+    assert fired == ["first", "moved"]
 
 
 def test_after_clear_nothing_fires() -> None:
@@ -93,7 +129,7 @@ def test_a_timer_may_set_itself_again() -> None:
         fired.append(loop.now_s)
         timers.set(key, 1_000)
 
-    timers = Timers(cast(asyncio.AbstractEventLoop, loop), again)
+    timers = timers_that(loop, again)
     timers.set("tick", 1_000)
     loop.pass_time(3.5)
     assert fired == [1.0, 2.0, 3.0]

@@ -10,6 +10,7 @@ from typing import Any
 from moldau.coordinator.journal import Producer
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID
 from moldau.groups.classic.group import State
 from moldau.groups.classic.membership import Syncing
 from moldau.groups.coordinator import GroupCoordinator
@@ -176,7 +177,7 @@ async def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_too(t
     await broker.commit(GROUP, 41)
     broker.crash()
     broker.groups.resume()
-    broker.groups.topics_deleted(["orders"])
+    broker.groups.topics_deleted({"orders": ZERO_UUID})
     await broker.loaded()
     assert await broker.offsets(GROUP) == {}
     assert await broker.commit(GROUP, 1) == [ErrorCode.NONE]
@@ -191,7 +192,7 @@ async def test_more_offsets_than_fit_into_a_batch_go_with_their_topic(tmp_path: 
     topic = "t" * 30_000
     for partition in range(40):
         await broker.commit(GROUP, 41, partition, topic=topic)
-    broker.groups.topics_deleted([topic])
+    broker.groups.topics_deleted({topic: ZERO_UUID})
     assert await broker.offsets(GROUP) == {}
     broker.crash()
     await broker.loaded()

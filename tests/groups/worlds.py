@@ -78,6 +78,9 @@ class World:
             if released.key in self.parked:
                 self.parked.remove(released.key)
                 self.released[released.key] = released.reply
+        if decision.then is not None:
+            then = decision.then
+            return self.do(lambda _, now_ms: then(now_ms))
         return decision.reply
 
     def pass_time(self, ms: int) -> None:

@@ -10,6 +10,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.limits import (
+    EXPIRY_LOOKS_MAX,
     FORGOTTEN_BYTES_MAX,
     FORGOTTEN_IDS_MAX,
     SPARE_ID_WAIT_MS,
@@ -119,18 +120,30 @@ def test_idle_ids_are_forgotten() -> None:
         assert (ID in world.shard.transactions) is not is_idle
 
 
-def test_very_many_idle_ids_are_forgotten_in_several_batches() -> None:
-    idle = [replace(transaction(updated_ms=0), transactional_id=f"id-{n}") for n in range(FORGOTTEN_IDS_MAX + 1)]
+def test_very_many_idle_ids_are_forgotten_in_several_parts() -> None:
+    idle = [replace(transaction(updated_ms=0), transactional_id=f"id-{n}") for n in range(FORGOTTEN_IDS_MAX + 2)]
     world = World(*idle)
     decision = world.shard.decide_expiry(WEEK_MS)
-    assert (len(decision.records), decision.timers) == (FORGOTTEN_IDS_MAX, (Timer(EXPIRY, WEEK_MS),))
-    world.run(decision)
-    decision = world.shard.decide_expiry(WEEK_MS)
-    assert (len(decision.records), decision.timers) == (1, (Timer(EXPIRY, WEEK_MS + HOUR_MS),))
+    assert (len(decision.records), decision.timers) == (FORGOTTEN_IDS_MAX, ())
+    for fact in decision.records:
+        world.shard.apply(fact)
+    used, left = idle[-1].transactional_id, idle[-2].transactional_id
+    world.shard.transactions[used] = replace(idle[-1], updated_ms=WEEK_MS)
+    assert decision.then is not None
+    last = decision.then(WEEK_MS)
+    assert last == Decision([TransactionForgotten(left)], None, (Timer(EXPIRY, WEEK_MS + HOUR_MS),))
 
     long_ids = [replace(transaction(updated_ms=0), transactional_id=f"{n}" * 100_000) for n in range(9)]
     decision = World(*long_ids).shard.decide_expiry(WEEK_MS)
-    assert len(decision.records) == FORGOTTEN_BYTES_MAX // 100_000
+    assert len(decision.records) == FORGOTTEN_BYTES_MAX // 100_000 + 1
+
+
+def test_ids_that_stay_are_looked_at_in_several_parts_too() -> None:
+    kept = [replace(transaction(updated_ms=0), transactional_id=f"id-{n}") for n in range(EXPIRY_LOOKS_MAX + 1)]
+    decision = World(*kept).shard.decide_expiry(1)
+    assert (decision.records, decision.timers) == ([], ())
+    assert decision.then is not None
+    assert decision.then(1) == Decision([], None, (Timer(EXPIRY, 1 + HOUR_MS),))
 
 
 def test_a_forgotten_id_begins_anew_with_another_producer_id() -> None:

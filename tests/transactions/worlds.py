@@ -69,7 +69,7 @@ class World:
                 self.timers.pop(timer.key, None)
             else:
                 self.timers[timer.key] = timer.at_ms
-        return decision.reply
+        return decision.reply if decision.then is None else self.run(decision.then(self.now_ms))
 
     def __getitem__(self, transactional_id: str) -> Transaction:
         return self.shard.transactions[transactional_id]

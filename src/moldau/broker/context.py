@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from moldau.broker.fetch_sessions import FetchSessions
     from moldau.broker.flushing import Flusher
     from moldau.broker.markers import Markers
     from moldau.broker.partitions import Partitions
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
+    from moldau.coordinator.turns import Turns
     from moldau.core.clock import Clock
     from moldau.core.config.broker import BrokerConfig
     from moldau.groups.coordinator import GroupCoordinator
@@ -35,6 +38,9 @@ class Services:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     flusher: Flusher
+    turns: Turns
+    executor: Executor
+    """Threads for what would hold the loop."""
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     markers: Markers

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, Protocol, TypeAlias
 
 from moldau.core.errors import ApiError, ErrorCode
@@ -53,7 +54,8 @@ class Stored(NamedTuple):
 class Chunk(NamedTuple):
     """Some of a journal's records, and where the next ones begin."""
 
-    records: Sequence[Stored]
+    records: Iterable[Stored]
+    """To be gone through once: they are decoded on the way."""
     next_offset: int
 
 
@@ -175,14 +177,13 @@ class PartitionJournal:
         partition = self._partition
         found = partition.read(Offset(offset), bytes_max=bytes_max, end=partition.high_watermark, one_batch=True)
         view = memoryview(found.read() if len(found) else b"")
-        kept: list[Stored] = []
-        next_offset = offset
-        for at, header in batches(view, partial_tail=True):
-            next_offset = header.next_offset
-            kept += _stored(view[at : at + header.length_bytes], header, offset)
+        found_batches = [
+            (view[at : at + header.length_bytes], header) for at, header in batches(view, partial_tail=True)
+        ]
+        next_offset = found_batches[-1][1].next_offset if found_batches else offset
         if next_offset == offset:
             next_offset = partition.high_watermark  # compaction took the last records of a segment
-        return Chunk(kept, next_offset)
+        return Chunk(chain.from_iterable(_stored(*each, offset) for each in found_batches), next_offset)
 
     def watch(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
@@ -202,13 +203,14 @@ class PartitionJournal:
             self._on_change()
 
 
-def _stored(batch: memoryview, header: BatchHeader, from_offset: int) -> list[Stored]:
+def _stored(batch: memoryview, header: BatchHeader, from_offset: int) -> Iterator[Stored]:
     if header.is_control:
         marker = read_marker(batch)
-        return [] if marker is None else [Stored(memoryview(b""), None, header.producer_id, marker)]
+        if marker is not None:
+            yield Stored(memoryview(b""), None, header.producer_id, marker)
+        return
     producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
-    return [
-        Stored(memoryview(record.key), None if record.value is None else memoryview(record.value), producer_id)
-        for record in records(batch, decompressed_bytes_max=DECOMPRESSED_BATCH_BYTES_MAX)
-        if record.offset >= from_offset and record.key is not None
-    ]
+    for record in records(batch, decompressed_bytes_max=DECOMPRESSED_BATCH_BYTES_MAX):
+        if record.offset >= from_offset and record.key is not None:
+            value = None if record.value is None else memoryview(record.value)
+            yield Stored(memoryview(record.key), value, producer_id)

@@ -12,10 +12,12 @@ import logging
 from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from moldau.coordinator.journal import Entry, Journal, Producer
 from moldau.coordinator.timers import Timers
+from moldau.coordinator.turns import Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked, Timer
 from moldau.core.errors import ApiError, ErrorCode
@@ -80,7 +82,13 @@ class Runtime(Generic[M]):
     """One machine with its journal, owned by the event loop."""
 
     def __init__(
-        self, machine: M, journal: Journal, *, clock: Clock, on_failed: Callable[[], None] | None = None
+        self,
+        machine: M,
+        journal: Journal,
+        *,
+        clock: Clock,
+        turns: Turns | None = None,
+        on_failed: Callable[[], None] | None = None,
     ) -> None:
         """`on_failed` is called when an append or its fsync failed: another runtime is needed then."""
         self.machine = machine
@@ -88,8 +96,9 @@ class Runtime(Generic[M]):
         self.is_stopped = False
         self._journal = journal
         self._clock = clock
+        self._turns = turns or Turns()
         self._loop = asyncio.get_running_loop()
-        self._timers = Timers(self._loop, self._fire)
+        self._timers = Timers(self._loop, self._fire, self._turns)
         self._parked: dict[Hashable, Waiting] = {}
         self._open: Append | None = None
         self._uncommitted: deque[Append] = deque()
@@ -110,18 +119,50 @@ class Runtime(Generic[M]):
         """
         now_ms = self._clock.now_ms()
         decision = decide(self.machine, now_ms)
+        error = self._take(decision, now_ms, producer)
+        if error is not None:
+            return failed(error)
+        if at_once:
+            self._append()
+            if self.is_stopped:
+                return failed(ErrorCode.NOT_COORDINATOR)
+        if decision.then is not None:
+            future: Future[R] = self._loop.create_future()
+            self._turns.call(partial(self._go_on, decision.then, Waiting(future, failed)))
+            return future
+        return self._answer(decision, failed)
+
+    def _take(self, decision: Decision[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
+        """Put a decision's facts into the journal and the state; why not, if that can't be."""
         if decision.records:
             error = self._record(decision, now_ms, producer)
             if error is not None:
-                return failed(error)
+                return error
             for fact in decision.records:
                 self.machine.apply(fact)
-            if at_once:
-                self._append()
-                if self.is_stopped:
-                    return failed(ErrorCode.NOT_COORDINATOR)
         self._set_timers(decision.timers, now_ms)
-        return self._answer(decision, failed)
+        return None
+
+    def _go_on(self, then: Callable[[int], Decision[Any]], waiting: Waiting) -> None:
+        """Decide the next part of something long, now that others had their turn."""
+        if self.is_stopped:
+            waiting.fail(ErrorCode.NOT_COORDINATOR)
+            return
+        now_ms = self._clock.now_ms()
+        try:
+            decision = then(now_ms)
+            error = self._take(decision, now_ms, None)
+        except Exception:
+            log.exception("a long decision failed; what it decided so far stays")
+            waiting.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        if error is not None:
+            waiting.fail(error)
+        elif decision.then is not None:
+            self._turns.call(partial(self._go_on, decision.then, waiting))
+        else:
+            assert not isinstance(decision.reply, Parked), "who works for long does not wait for others"
+            self._hold(waiting, decision.reply)
 
     def _record(self, decision: Decision[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
         entries = [entry for fact in decision.records if (entry := self.machine.encode(fact)) is not None]

@@ -10,13 +10,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from moldau.coordinator.journal import Entry, Flush, PartitionJournal, Stored
 from moldau.coordinator.runtime import Runtime
+from moldau.coordinator.turns import Slice, Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.replication.partition import Partition
 
 REOPEN_S = 1.0  # until what could not be written or read is tried again: by then a full disk may have room
-LOAD_BYTES = 64 * 1024  # read and applied in one go, some milliseconds during which the loop does nothing else
+LOAD_BYTES = 64 * 1024  # read at once
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class Shards(Generic[M]):
         partition_count: Callable[[], int],
         clock: Clock,
         flush: Flush,
+        turns: Turns,
         on_started: Callable[[Slot[M]], None] | None = None,
     ) -> None:
         self._make_machine = make_machine
@@ -73,6 +75,7 @@ class Shards(Generic[M]):
         self._partition_count = partition_count
         self._clock = clock
         self._flush = flush
+        self._turns = turns
         self._slots: dict[int, Slot[M]] = {}
         self._to_load: list[Slot[M]] = []
         self._loader: asyncio.Task[None] | None = None
@@ -142,7 +145,13 @@ class Shards(Generic[M]):
 
     def _open(self, partition: Partition) -> Slot[M]:
         journal, index = PartitionJournal(partition, self._flush), partition.index
-        runtime = Runtime(self._make_machine(), journal, clock=self._clock, on_failed=lambda: self._reopen_later(index))
+        runtime = Runtime(
+            self._make_machine(),
+            journal,
+            clock=self._clock,
+            turns=self._turns,
+            on_failed=lambda: self._reopen_later(index),
+        )
         slot = Slot(partition, runtime, journal)
         if journal.start_offset == journal.end_offset:
             self._begin(slot)
@@ -172,8 +181,7 @@ class Shards(Generic[M]):
         journal, offset = slot.journal, slot.journal.start_offset
         try:
             while offset < journal.committed_offset and not slot.runtime.is_stopped:
-                offset = self._load_chunk(slot, offset)
-                await asyncio.sleep(0)
+                offset = await self._load_chunk(slot, offset)
         except Exception:
             # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
             log.exception("%s-%d can't be loaded", slot.partition.topic, slot.partition.index)
@@ -183,10 +191,15 @@ class Shards(Generic[M]):
         if not slot.runtime.is_stopped:
             self._begin(slot)
 
-    def _load_chunk(self, slot: Slot[M], offset: int) -> int:
-        machine = slot.runtime.machine
+    async def _load_chunk(self, slot: Slot[M], offset: int) -> int:
+        machine, loop = slot.runtime.machine, asyncio.get_running_loop()
         chunk = slot.journal.read(offset, LOAD_BYTES)
+        await self._turns.wait()
+        turn = Slice(loop)
         for stored in chunk.records:
+            if turn.is_over:
+                await self._turns.wait()
+                turn = Slice(loop)
             try:
                 fact = machine.decode(stored)
             except ProtocolViolation as wrong:

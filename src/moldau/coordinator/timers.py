@@ -7,17 +7,18 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from itertools import count
 
-FIRED_MAX = 50  # in one turn of the loop, some milliseconds
+from moldau.coordinator.turns import Slice, Turns
 
 
 class Timers:
-    """One timer per key. `fire(key)` is called once, after the timer's time, from the event loop."""
+    """One timer per key. `fire(key)` is called once, after the timer's time and when there is a turn for it."""
 
-    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_loop", "_numbers", "_queued")
+    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_loop", "_numbers", "_queued", "_turns")
 
-    def __init__(self, loop: AbstractEventLoop, fire: Callable[[Hashable], None]) -> None:
+    def __init__(self, loop: AbstractEventLoop, fire: Callable[[Hashable], None], turns: Turns) -> None:
         self._loop = loop
         self._fire = fire
+        self._turns = turns
         self._deadlines: dict[Hashable, float] = {}
         self._queued: dict[Hashable, float] = {}  # when the queue looks at a key next: at its deadline or before
         self._heap: list[tuple[float, int, Hashable]] = []
@@ -61,24 +62,34 @@ class Timers:
         self._handle = self._loop.call_at(self._heap[0][0], self._wake) if self._heap else None
 
     def _wake(self) -> None:
-        """The rest of what is due waits for the loop's next turn: others than those whose time is up want theirs."""
         self._handle = None
-        now_s = self._loop.time()
-        due: list[Hashable] = []
-        while len(due) < FIRED_MAX and self._heap and self._heap[0][0] <= now_s:
-            at_s, _, key = heappop(self._heap)
-            if self._queued.get(key) != at_s:
-                continue  # it was moved to an earlier time, and looked at then
-            del self._queued[key]
-            deadline_s = self._deadlines.get(key)
-            if deadline_s is None:
-                continue
-            if deadline_s > now_s:
-                self._queued[key] = deadline_s
-                heappush(self._heap, (deadline_s, next(self._numbers), key))
-            else:
-                del self._deadlines[key]
-                due.append(key)
+        self._turns.call(self._fire_due)
+
+    def _fire_due(self) -> None:
+        """Until the slice is over: a timer that has to wait for the next one can still be moved or cancelled."""
+        turn = Slice(self._loop)
+        now_s, latest = self._loop.time(), next(self._numbers)
+        while self._heap and self._heap[0][0] <= now_s and self._heap[0][1] < latest:
+            if turn.is_over:
+                self._turns.call(self._fire_due)
+                return
+            key = self._pop(now_s)
+            if key is not None:
+                self._fire(key)
         self._arm()
-        for key in due:
-            self._fire(key)
+
+    def _pop(self, now_s: float) -> Hashable | None:
+        """The first key of the queue, if its time is up."""
+        at_s, _, key = heappop(self._heap)
+        if self._queued.get(key) != at_s:
+            return None  # it was moved to an earlier time, and looked at then
+        del self._queued[key]
+        deadline_s = self._deadlines.get(key)
+        if deadline_s is None:
+            return None
+        if deadline_s > now_s:
+            self._queued[key] = deadline_s
+            heappush(self._heap, (deadline_s, next(self._numbers), key))
+            return None
+        del self._deadlines[key]
+        return key

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -40,6 +40,9 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
     released: tuple[Released, ...] = ()
     is_whole: bool = True
     """The records are written together or not at all. Otherwise any number of them, from the first on, makes sense."""
+    then: Callable[[int], Decision[Reply_co]] | None = None
+    """What is decided next, at a time of its own, after others had their turn: long work is many such decisions, each
+    on the state of its moment. The reply is the last one's."""
 
     @staticmethod
     def reply_only(reply: R) -> Decision[R]:
@@ -47,8 +50,32 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
 
     def after(self, *facts: Any) -> Decision[Reply_co]:
         """The same decision, with facts that come before its own."""
-        return Decision((*facts, *self.records), self.reply, self.timers, self.released, self.is_whole)
+        return Decision((*facts, *self.records), self.reply, self.timers, self.released, self.is_whole, self.then)
 
     def shaped(self, shape: Callable[[Reply_co], R]) -> Decision[R]:
         """The same decision with its reply in another form."""
+        then = self.then
+        if then is not None:
+            return Decision(  # the reply of this one goes to nobody
+                self.records,
+                shape(self.reply),
+                self.timers,
+                self.released,
+                self.is_whole,
+                lambda now_ms: then(now_ms).shaped(shape),
+            )
         return Decision(self.records, shape(self.reply), self.timers, self.released, self.is_whole)
+
+
+Slices: TypeAlias = Generator[Decision[R], None, Decision[R]]
+"""A long decision on its way: each part is made when it is asked for, and the one that is returned is the last."""
+
+
+def sliced(slices: Slices[R]) -> Decision[R]:
+    """The first part of a long decision, which tells how to get the next one; all of it if it is short."""
+    try:
+        part = next(slices)
+    except StopIteration as end:
+        last: Decision[R] = end.value
+        return last
+    return msgspec.structs.replace(part, then=lambda _: sliced(slices))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Future
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import Flush, Producer
 from moldau.coordinator.placement import partition_for
+from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot, nobody_hears
+from moldau.coordinator.turns import Slice, Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
@@ -34,9 +37,11 @@ class GroupCoordinator:
         limits: GroupLimits,
         clock: Clock,
         flush: Flush,
+        turns: Turns | None = None,
         config_of: Callable[[str], ConsumerGroupConfig] = lambda _: ConsumerGroupConfig(),
     ) -> None:
         self._clock = clock
+        self._turns = turns or Turns()
         self._topics = Topics()
         self.config_of = config_of
         """May be replaced until groups are loaded. It is asked anew with every decision."""
@@ -46,10 +51,11 @@ class GroupCoordinator:
             partition_count=partition_count,
             clock=clock,
             flush=flush,
+            turns=self._turns,
             on_started=self._started,
         )
-        self._gone: dict[GroupShard, frozenset[str]] = {}
-        """Topics that were deleted while a shard was loaded."""
+        self._gone: dict[GroupShard, Mapping[str, bytes]] = {}
+        """Topics that were deleted while a shard was loaded, with their ids."""
 
     def index_of(self, group_id: str) -> int:
         return partition_for(group_id, self._shards.partition_count)
@@ -109,15 +115,19 @@ class GroupCoordinator:
     def topics(self) -> Topics:
         return self._topics
 
-    def topics_deleted(self, topics: Collection[str]) -> None:
-        for runtime in self._shards.loaded():
-            runtime.write(lambda shard, _: shard.decide_topics_deleted(topics), nobody_hears)
+    def topics_deleted(self, topics: Mapping[str, bytes]) -> None:
+        turn = Slice(asyncio.get_running_loop())
+        for runtime in tuple(self._shards.loaded()):
+            if turn.is_over:
+                self._turns.call(partial(_forget_topics, runtime, topics))
+            else:
+                _forget_topics(runtime, topics)
         gone = self._gone
-        self._gone = {shard: gone.get(shard, frozenset()).union(topics) for shard in self._shards.loading()}
+        self._gone = {shard: {**gone.get(shard, {}), **topics} for shard in self._shards.loading()}
 
     def _started(self, slot: Slot[GroupShard]) -> None:
         runtime, shard = slot.runtime, slot.runtime.machine
-        gone = self._gone.pop(shard, frozenset())
+        gone = self._gone.pop(shard, {})
         if gone:
             runtime.write(lambda shard, _: shard.decide_topics_deleted(gone), nobody_hears)
         for group in [each for each in shard.groups.values() if len(each.members) > shard.limits.members_max]:
@@ -129,6 +139,11 @@ class GroupCoordinator:
 
     async def stop(self) -> None:
         await self._shards.stop()
+
+
+def _forget_topics(runtime: Runtime[GroupShard], topics: Mapping[str, bytes]) -> None:
+    if not runtime.is_stopped:
+        runtime.write(lambda shard, _: shard.decide_topics_deleted(topics), nobody_hears)
 
 
 def _decide_overfull(group: Group, shard: GroupShard, now_ms: int) -> Decision[None]:

@@ -9,11 +9,11 @@ log holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from moldau.coordinator.journal import Stored
-from moldau.core.decision import Decision, Timer
+from moldau.core.decision import Decision, Slices, Timer, sliced
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.groups.classic import joining, membership
 from moldau.groups.classic.group import Group
@@ -32,6 +32,7 @@ from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.groups.migration import conversion, mixed
 from moldau.groups.offsets import classic as classic_offsets
 from moldau.groups.offsets import consumer as consumer_offsets
+from moldau.groups.offsets import sweeping
 from moldau.groups.offsets.classic import Committing, GroupOffsets
 from moldau.groups.offsets.pending import PendingOffsets
 from moldau.groups.records import (
@@ -54,6 +55,7 @@ from moldau.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeat
 R = TypeVar("R")
 
 EXPIRY = ("expiry", "", "")
+SLICE_TIMERS = 500  # set in one turn of the loop
 
 
 class GroupShard:
@@ -146,17 +148,32 @@ class GroupShard:
 
     def decide_started(self, now_ms: int) -> Decision[None]:
         """After recovery every member has its full session time again; the old coordinator's clock is unknown."""
+        return sliced(self._starting(now_ms))
+
+    def _starting(self, now_ms: int) -> Slices[None]:
         timers = [Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)]
-        for group in self.groups.values():
-            timers += [
-                Timer(session_key(group.group_id, member.member_id), now_ms + member.session_timeout_ms)
+        looks = 0
+        for group_id in (*self.groups, *self.consumer_groups):
+            timers += self._timers_of(group_id, now_ms)
+            looks += 1
+            if len(timers) >= SLICE_TIMERS or looks == sweeping.SLICE_LOOKS:
+                yield Decision((), None, tuple(timers))
+                timers, looks = [], 0
+        return Decision((), None, tuple(timers))
+
+    def _timers_of(self, group_id: str, now_ms: int) -> Iterable[Timer]:
+        """Those that a group needs that was just loaded. A member that was heard of since then has them already."""
+        group, consumer_group = self.groups.get(group_id), self.consumer_groups.get(group_id)
+        if group is not None:
+            return [
+                Timer(session_key(group_id, member.member_id), now_ms + member.session_timeout_ms, is_kept=True)
                 for member in group.members.values()
             ]
-        for consumer_group in self.consumer_groups.values():
-            turn = self._turn(consumer_group, now_ms)
-            heartbeating.resume(turn)
-            timers += turn.decide(None).timers
-        return Decision((), None, tuple(timers))
+        if consumer_group is None:
+            return ()
+        turn = self._turn(consumer_group, now_ms)
+        heartbeating.resume(turn)
+        return turn.decide(None).timers
 
     def _turn(self, group: ConsumerGroup, now_ms: int) -> ConsumerTurn:
         return ConsumerTurn(group, config=self._config_of(group.group_id), topics=self._topics(), now_ms=now_ms)
@@ -283,17 +300,34 @@ class GroupShard:
     def decide_delete_offsets(
         self, group_id: str, partitions: Sequence[tuple[str, int]]
     ) -> Decision[ErrorCode | list[ErrorCode]]:
-        known = self._places(group_id)
+        known = {place for place in partitions if self._has_place(group_id, *place)}
         consumer_group = self.consumer_groups.get(group_id)
         if consumer_group is not None:
             return consumer_offsets.decide_delete_offsets(consumer_group, known, partitions)
         return classic_offsets.decide_delete_offsets(self.groups.get(group_id), known, partitions)
 
     def decide_delete_group(self, group_id: str) -> Decision[ErrorCode]:
+        return sliced(self._deleting(group_id))
+
+    def _deleting(self, group_id: str) -> Slices[ErrorCode]:
+        """Some offsets after the other, as long as nobody joins; the group goes with the last of them."""
+        while sweeping.size_of(self.offsets_of(group_id)) > sweeping.SLICE_OFFSETS:
+            decision = self._decide_delete(group_id, sweeping.first_places(self.offsets_of(group_id)))
+            if decision.reply is not ErrorCode.NONE:
+                return decision
+            facts = [fact for fact in decision.records if isinstance(fact, OffsetDeleted)]
+            yield Decision(facts, ErrorCode.NONE, is_whole=False)
+        return self._decide_delete(group_id, self._places(group_id))
+
+    def _decide_delete(self, group_id: str, places: Collection[tuple[str, int]]) -> Decision[ErrorCode]:
         consumer_group = self.consumer_groups.get(group_id)
         if consumer_group is not None:
-            return consumer_offsets.decide_delete_group(consumer_group, self._places(group_id))
-        return classic_offsets.decide_delete_group(self.groups.get(group_id), self._places(group_id))
+            return consumer_offsets.decide_delete_group(consumer_group, places)
+        return classic_offsets.decide_delete_group(self.groups.get(group_id), places)
+
+    def _has_place(self, group_id: str, topic: str, partition: int) -> bool:
+        committed = self.offsets_of(group_id).get(topic, {})
+        return partition in committed or self.pending.has(group_id, topic, partition)
 
     def _places(self, group_id: str) -> dict[tuple[str, int], None]:
         """Topics and partitions that the group has an offset for, or will have when a transaction is committed."""
@@ -301,24 +335,20 @@ class GroupShard:
         return dict.fromkeys([*committed, *self.pending.of_group(group_id)])
 
     def decide_expiry(self, now_ms: int) -> Decision[None]:
-        facts: list[Any] = []
-        for group_id, group in self.groups.items():
-            facts += classic_offsets.expired(
-                group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms
-            )
-        for group_id, consumer_group in self.consumer_groups.items():
-            facts += consumer_offsets.expired(
-                consumer_group, self.offsets_of(group_id), self.pending, limits=self.limits, now_ms=now_ms
-            )
-        again = Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)
-        return Decision(facts, None, (again,), is_whole=False)
+        def expired(group_id: str, offsets: GroupOffsets) -> list[Fact]:
+            group, consumer_group = self.groups.get(group_id), self.consumer_groups.get(group_id)
+            if group is not None:
+                return classic_offsets.expired(group, offsets, self.pending, limits=self.limits, now_ms=now_ms)
+            if consumer_group is not None:
+                return consumer_offsets.expired(
+                    consumer_group, offsets, self.pending, limits=self.limits, now_ms=now_ms
+                )
+            return []
 
-    def decide_topics_deleted(self, topics: Collection[str]) -> Decision[None]:
-        """Offsets of a topic that is gone would be wrong for another of the same name."""
-        facts = [
-            OffsetDeleted(group_id, topic, partition)
-            for group_id, committed in self.offsets.items()
-            for topic in topics
-            for partition in committed.get(topic, ())
-        ]
-        return Decision(facts, None, is_whole=False)
+        again = Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)
+        group_ids = (*self.groups, *self.consumer_groups)
+        return sliced(sweeping.expiring(group_ids, self.offsets_of, expired, again=again))
+
+    def decide_topics_deleted(self, topics: Mapping[str, bytes]) -> Decision[None]:
+        """Offsets of a topic that is gone would be wrong for another of the same name. Topics are given with ids."""
+        return sliced(sweeping.deleting_topics(tuple(self.offsets), self.offsets_of, topics))

@@ -15,6 +15,7 @@ from moldau.controller.image import ClusterImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.coordinator.journal import Flush
+from moldau.coordinator.turns import Turns
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ErrorCode
@@ -34,7 +35,13 @@ class Coordinators(NamedTuple):
 
 
 def coordinators(
-    config: BrokerConfig, controller: Controller, partitions: Partitions, *, producer_ids: ProducerIds, flush: Flush
+    config: BrokerConfig,
+    controller: Controller,
+    partitions: Partitions,
+    *,
+    producer_ids: ProducerIds,
+    flush: Flush,
+    turns: Turns,
 ) -> Coordinators:
     clock = SystemClock()
     groups = GroupCoordinator(
@@ -43,6 +50,7 @@ def coordinators(
         limits=GroupLimits.of(config),
         clock=clock,
         flush=flush,
+        turns=turns,
     )
     markers = Markers(partitions, groups, clock, flush)
 
@@ -59,6 +67,7 @@ def coordinators(
         limits=_transaction_limits(config, controller.image),
         clock=clock,
         flush=flush,
+        turns=turns,
         next_producer_id=producer_ids.next,
         write_marker=write_marker,
     )
@@ -83,7 +92,9 @@ def coordinate(services: Services, running: AsyncExitStack) -> None:
     """Load what there is, and follow the cluster: offsets of topics that go, and the level of transactions."""
 
     def follow(old: ClusterImage, new: ClusterImage) -> None:
-        gone = [name for name in new.changed_topics if name in old.topics and _is_other(old, new, name)]
+        gone = {
+            name: old.topics[name].id for name in new.changed_topics if name in old.topics and _is_other(old, new, name)
+        }
         if new.changed_topics:
             services.groups.follow_topics(new)
         if gone:

@@ -24,6 +24,7 @@ from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.controller.topic_changes import log_topic_changes
+from moldau.coordinator.turns import Turns
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories import LogDirectories
@@ -77,9 +78,9 @@ async def start(
 
     partitions = Partitions(config.node_id, directories)
     producer_ids = ProducerIds(controller)
-    flusher = Flusher(executor)
+    flusher, turns = Flusher(executor), Turns()
     groups, transactions, markers = coordinators(
-        config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush
+        config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush, turns=turns
     )
     services = Services(
         broker_id=config.node_id,
@@ -92,6 +93,8 @@ async def start(
         producer_ids=producer_ids,
         fetch_sessions=fetch_sessions(config),
         flusher=flusher,
+        turns=turns,
+        executor=executor,
         groups=groups,
         transactions=transactions,
         markers=markers,

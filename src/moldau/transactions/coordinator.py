@@ -12,6 +12,7 @@ from moldau.coordinator.journal import Flush
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot
+from moldau.coordinator.turns import Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ApiError, ErrorCode
@@ -36,6 +37,7 @@ class TransactionCoordinator:
         limits: TransactionLimits,
         clock: Clock,
         flush: Flush,
+        turns: Turns | None = None,
         next_producer_id: Callable[[], Awaitable[ProducerId]],
         write_marker: WriteMarker,
     ) -> None:
@@ -49,6 +51,7 @@ class TransactionCoordinator:
             partition_count=partition_count,
             clock=clock,
             flush=flush,
+            turns=turns or Turns(),
             on_started=self._started,
         )
 

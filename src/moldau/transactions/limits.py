@@ -10,8 +10,9 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.transactions.transaction import SECOND_PROTOCOL
 
 # The tombstones of one decision are one batch, which must fit into the topic's `max.message.bytes`.
-FORGOTTEN_IDS_MAX = 1_000
+FORGOTTEN_IDS_MAX = 500
 FORGOTTEN_BYTES_MAX = 256 * 1024
+EXPIRY_LOOKS_MAX = 5_000  # at ids that stay, in one turn of the loop: some milliseconds
 
 SPARE_ID_WAIT_MS = 1_000  # until a time-out looks again whether there is a producer id for it
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from typing import Protocol
 
-from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.decision import Decision, Parked, Slices, Timer, sliced
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions import additions, endings, producers
 from moldau.transactions.endings import Ending
 from moldau.transactions.limits import (
+    EXPIRY_LOOKS_MAX,
     FORGOTTEN_BYTES_MAX,
     FORGOTTEN_IDS_MAX,
     SPARE_ID_WAIT_MS,
@@ -106,10 +107,17 @@ class TransactionShard:
 
     def decide_started(self, now_ms: int) -> Decision[None]:
         """Open transactions keep their deadlines: the log says when they began."""
+        return sliced(self._starting(now_ms))
+
+    def _starting(self, now_ms: int) -> Slices[None]:
         timers = [Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)]
-        for transaction in self.transactions.values():
-            if transaction.deadline_ms is not None:
-                timers.append(Timer(timeout_key(transaction.transactional_id), transaction.deadline_ms))
+        for looks, transactional_id in enumerate(tuple(self.transactions), start=1):
+            transaction = self.transactions.get(transactional_id)
+            if transaction is not None and transaction.deadline_ms is not None:
+                timers.append(Timer(timeout_key(transactional_id), transaction.deadline_ms))
+            if looks % EXPIRY_LOOKS_MAX == 0:
+                yield Decision((), None, tuple(timers))
+                timers = []
         return Decision((), None, tuple(timers))
 
     def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:
@@ -179,16 +187,22 @@ class TransactionShard:
         return Decision(fence.records, None, fence.timers, fence.released)
 
     def decide_expiry(self, now_ms: int) -> Decision[None]:
-        """Forget ids that nobody has used for long; if there are very many, some now and some at once after."""
+        """Forget ids that nobody has used for long; if there are very many, in several parts."""
+        return sliced(self._expiring(now_ms))
+
+    def _expiring(self, now_ms: int) -> Slices[None]:
         forgotten: list[TransactionForgotten] = []
-        size_bytes = 0
-        for transactional_id, transaction in self.transactions.items():
-            if not self._is_expired(transaction, now_ms):
-                continue
-            size_bytes += len(transactional_id.encode())
-            if forgotten and (len(forgotten) == FORGOTTEN_IDS_MAX or size_bytes > FORGOTTEN_BYTES_MAX):
-                return Decision(forgotten, None, (Timer(EXPIRY, now_ms),))
-            forgotten.append(TransactionForgotten(transactional_id))
+        looks = size_bytes = 0
+        for transactional_id in tuple(self.transactions):
+            looks += 1
+            is_full = len(forgotten) == FORGOTTEN_IDS_MAX or size_bytes > FORGOTTEN_BYTES_MAX
+            if is_full or looks == EXPIRY_LOOKS_MAX:
+                yield Decision(forgotten, None)
+                forgotten, looks, size_bytes = [], 0, 0
+            transaction = self.transactions.get(transactional_id)
+            if transaction is not None and self._is_expired(transaction, now_ms):
+                forgotten.append(TransactionForgotten(transactional_id))
+                size_bytes += len(transactional_id.encode())
         return Decision(forgotten, None, (Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms),))
 
     def _is_expired(self, transaction: Transaction, now_ms: int) -> bool:

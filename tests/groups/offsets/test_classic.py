@@ -6,6 +6,7 @@ import pytest
 
 from moldau.core.decision import Decision, Timer
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID
 from moldau.groups.classic.members import Protocol
 from moldau.groups.classic.membership import Leaving
 from moldau.groups.limits import GroupLimits
@@ -146,7 +147,7 @@ class TestDeleting:
     def test_offsets_go_with_their_topic(self) -> None:
         world = World()
         commit(world, ORDERS_0, CommittedPartition("old", 1, 5))
-        world.do(lambda shard, _: shard.decide_topics_deleted({"orders", "other"}))
+        world.do(lambda shard, _: shard.decide_topics_deleted({"orders": ZERO_UUID, "other": ZERO_UUID}))
         assert list(world.shard.offsets_of(GROUP)) == ["old"]
 
 

@@ -171,7 +171,7 @@ def expired(
     """
     since_commit = group.protocol_type is None or group.state is State.STABLE
     facts: list[Fact] = []
-    is_kept = any(pending.of_group(group.group_id))
+    is_kept = bool(pending.of_group(group.group_id))
     for topic, committed in offsets.items():
         for partition, offset in committed.items():
             start_ms = offset.commit_ms if since_commit or group.state_since_ms < 0 else group.state_since_ms

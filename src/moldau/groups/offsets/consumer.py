@@ -135,7 +135,7 @@ def expired(
 ) -> list[Fact]:
     """What has been kept long enough since it was committed; the group itself too, when nothing of it is left."""
     facts: list[Fact] = []
-    is_kept = any(pending.of_group(group.group_id))
+    is_kept = bool(pending.of_group(group.group_id))
     for topic, committed in offsets.items():
         is_subscribed = group.is_subscribed_to(topic)
         for partition, offset in committed.items():

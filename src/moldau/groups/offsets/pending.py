@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 
 from moldau.groups.records import CommittedOffset, OffsetCommitted, OffsetPending
 
@@ -13,12 +13,13 @@ class PendingOffsets:
     """By producer. Every commit has a number in the order of the log, because the later of two wins whenever its
     transaction ends."""
 
-    __slots__ = ("_by_producer", "_latest", "_number", "_open")
+    __slots__ = ("_by_group", "_by_producer", "_latest", "_number", "_open")
 
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[Place, tuple[int, CommittedOffset]]] = {}
         self._open: dict[Place, set[int]] = {}  # the producers that have something pending at a place
         self._latest: dict[Place, int] = {}  # the number of the last commit that counts, where anything is pending
+        self._by_group: dict[str, dict[tuple[str, int], None]] = {}  # the places of `_open`
         self._number = 0
 
     def __bool__(self) -> bool:
@@ -29,6 +30,7 @@ class PendingOffsets:
         self._number += 1
         self._by_producer.setdefault(fact.producer_id, {})[place] = (self._number, fact.committed)
         self._open.setdefault(place, set()).add(fact.producer_id)
+        self._by_group.setdefault(fact.group_id, {})[fact.topic, fact.partition] = None
 
     def overtaken(self, fact: OffsetCommitted) -> None:
         """A commit outside of transactions counts at once, and what is pending from before it never will."""
@@ -58,10 +60,15 @@ class PendingOffsets:
         producers.discard(producer_id)
         if not producers:
             del self._open[place]
+            group_id, topic, partition = place
+            places = self._by_group[group_id]
+            del places[topic, partition]
+            if not places:
+                del self._by_group[group_id]
             self._latest.pop(place, None)
 
     def has(self, group_id: str, topic: str, partition: int) -> bool:
         return (group_id, topic, partition) in self._open
 
-    def of_group(self, group_id: str) -> Iterator[tuple[str, int]]:
-        return ((topic, partition) for group, topic, partition in self._open if group == group_id)
+    def of_group(self, group_id: str) -> Collection[tuple[str, int]]:
+        return self._by_group.get(group_id, ())
