@@ -11,9 +11,9 @@ import pytest
 
 from moldau.coordinator import shards
 from moldau.coordinator.journal import Stored
+from moldau.coordinator.long_work import LongWork
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, nobody_hears
-from moldau.coordinator.turns import Turns
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
@@ -74,7 +74,7 @@ def opened(partition: Partition) -> Shards[Numbers]:
         partition_count=lambda: 1,
         clock=Clock(),
         flush=flush_at_once,
-        turns=Turns(),
+        long_work=LongWork(),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moldau.coordinator.long_work import SLICE_S, LongWork
 from moldau.coordinator.timers import Timers
-from moldau.coordinator.turns import SLICE_S, Turns
 
 
 class Handle:
@@ -51,7 +51,7 @@ class FakeLoop:
 
 def timers_that(loop: FakeLoop, fire: Callable[[Hashable], None]) -> Timers:
     real = cast(asyncio.AbstractEventLoop, loop)
-    return Timers(real, fire, Turns(real))
+    return Timers(real, fire, LongWork(real))
 
 
 def timers_on(loop: FakeLoop) -> tuple[Timers, list[tuple[float, Hashable]]]:

@@ -16,7 +16,7 @@ from moldau.broker.context import Context, Peer, Services
 from moldau.broker.fetch_sessions import FetchSessions
 from moldau.broker.markers import Markers
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
-from moldau.coordinator.turns import Turns
+from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
@@ -152,7 +152,7 @@ class Node:
             producer_ids=cast(Any, SimpleNamespace(next=around.next_producer_id)),
             fetch_sessions=FetchSessions(sessions_max=10, eviction_ms_min=0, seed=0),
             flusher=cast(Any, None),
-            turns=Turns(),
+            long_work=LongWork(),
             executor=cast(Any, None),
             groups=groups,
             transactions=transactions,

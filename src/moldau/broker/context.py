@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moldau.broker.partitions import Partitions
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
-    from moldau.coordinator.turns import Turns
+    from moldau.coordinator.long_work import LongWork
     from moldau.core.clock import Clock
     from moldau.core.config.broker import BrokerConfig
     from moldau.groups.coordinator import GroupCoordinator
@@ -38,7 +38,7 @@ class Services:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     flusher: Flusher
-    turns: Turns
+    long_work: LongWork
     executor: Executor
     """Threads for what would hold the loop."""
     groups: GroupCoordinator

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from moldau.coordinator.journal import Entry, Journal, Producer
+from moldau.coordinator.long_work import LongWork
 from moldau.coordinator.timers import Timers
-from moldau.coordinator.turns import Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked, Timer
 from moldau.core.errors import ApiError, ErrorCode
@@ -87,7 +87,7 @@ class Runtime(Generic[M]):
         journal: Journal,
         *,
         clock: Clock,
-        turns: Turns | None = None,
+        long_work: LongWork | None = None,
         on_failed: Callable[[], None] | None = None,
     ) -> None:
         """`on_failed` is called when an append or its fsync failed: another runtime is needed then."""
@@ -96,9 +96,9 @@ class Runtime(Generic[M]):
         self.is_stopped = False
         self._journal = journal
         self._clock = clock
-        self._turns = turns or Turns()
+        self._long_work = long_work or LongWork()
         self._loop = asyncio.get_running_loop()
-        self._timers = Timers(self._loop, self._fire, self._turns)
+        self._timers = Timers(self._loop, self._fire, self._long_work)
         self._parked: dict[Hashable, Waiting] = {}
         self._open: Append | None = None
         self._uncommitted: deque[Append] = deque()
@@ -128,7 +128,7 @@ class Runtime(Generic[M]):
                 return failed(ErrorCode.NOT_COORDINATOR)
         if decision.then is not None:
             future: Future[R] = self._loop.create_future()
-            self._turns.call(partial(self._go_on, decision.then, Waiting(future, failed)))
+            self._long_work.call(partial(self._go_on, decision.then, Waiting(future, failed)))
             return future
         return self._answer(decision, failed)
 
@@ -159,7 +159,7 @@ class Runtime(Generic[M]):
         if error is not None:
             waiting.fail(error)
         elif decision.then is not None:
-            self._turns.call(partial(self._go_on, decision.then, waiting))
+            self._long_work.call(partial(self._go_on, decision.then, waiting))
         else:
             assert not isinstance(decision.reply, Parked), "who works for long does not wait for others"
             self._hold(waiting, decision.reply)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from moldau.coordinator.journal import Entry, Flush, PartitionJournal, Stored
+from moldau.coordinator.long_work import LongWork, Slice
 from moldau.coordinator.runtime import Runtime
-from moldau.coordinator.turns import Slice, Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode, ProtocolViolation
@@ -66,7 +66,7 @@ class Shards(Generic[M]):
         partition_count: Callable[[], int],
         clock: Clock,
         flush: Flush,
-        turns: Turns,
+        long_work: LongWork,
         on_started: Callable[[Slot[M]], None] | None = None,
     ) -> None:
         self._make_machine = make_machine
@@ -75,7 +75,7 @@ class Shards(Generic[M]):
         self._partition_count = partition_count
         self._clock = clock
         self._flush = flush
-        self._turns = turns
+        self._long_work = long_work
         self._slots: dict[int, Slot[M]] = {}
         self._to_load: list[Slot[M]] = []
         self._loader: asyncio.Task[None] | None = None
@@ -149,7 +149,7 @@ class Shards(Generic[M]):
             self._make_machine(),
             journal,
             clock=self._clock,
-            turns=self._turns,
+            long_work=self._long_work,
             on_failed=lambda: self._reopen_later(index),
         )
         slot = Slot(partition, runtime, journal)
@@ -194,11 +194,11 @@ class Shards(Generic[M]):
     async def _load_chunk(self, slot: Slot[M], offset: int) -> int:
         machine, loop = slot.runtime.machine, asyncio.get_running_loop()
         chunk = slot.journal.read(offset, LOAD_BYTES)
-        await self._turns.wait()
+        await self._long_work.wait()
         turn = Slice(loop)
         for stored in chunk.records:
             if turn.is_over:
-                await self._turns.wait()
+                await self._long_work.wait()
                 turn = Slice(loop)
             try:
                 fact = machine.decode(stored)

@@ -7,18 +7,18 @@ from collections.abc import Callable, Hashable
 from heapq import heappop, heappush
 from itertools import count
 
-from moldau.coordinator.turns import Slice, Turns
+from moldau.coordinator.long_work import LongWork, Slice
 
 
 class Timers:
     """One timer per key. `fire(key)` is called once, after the timer's time and when there is a turn for it."""
 
-    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_loop", "_numbers", "_queued", "_turns")
+    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_loop", "_numbers", "_queued", "_long_work")
 
-    def __init__(self, loop: AbstractEventLoop, fire: Callable[[Hashable], None], turns: Turns) -> None:
+    def __init__(self, loop: AbstractEventLoop, fire: Callable[[Hashable], None], long_work: LongWork) -> None:
         self._loop = loop
         self._fire = fire
-        self._turns = turns
+        self._long_work = long_work
         self._deadlines: dict[Hashable, float] = {}
         self._queued: dict[Hashable, float] = {}  # when the queue looks at a key next: at its deadline or before
         self._heap: list[tuple[float, int, Hashable]] = []
@@ -63,7 +63,7 @@ class Timers:
 
     def _wake(self) -> None:
         self._handle = None
-        self._turns.call(self._fire_due)
+        self._long_work.call(self._fire_due)
 
     def _fire_due(self) -> None:
         """Until the slice is over: a timer that has to wait for the next one can still be moved or cancelled."""
@@ -71,7 +71,7 @@ class Timers:
         now_s, latest = self._loop.time(), next(self._numbers)
         while self._heap and self._heap[0][0] <= now_s and self._heap[0][1] < latest:
             if turn.is_over:
-                self._turns.call(self._fire_due)
+                self._long_work.call(self._fire_due)
                 return
             key = self._pop(now_s)
             if key is not None:

@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import Flush, Producer
+from moldau.coordinator.long_work import LongWork, Slice
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot, nobody_hears
-from moldau.coordinator.turns import Slice, Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ErrorCode
@@ -37,11 +37,11 @@ class GroupCoordinator:
         limits: GroupLimits,
         clock: Clock,
         flush: Flush,
-        turns: Turns | None = None,
+        long_work: LongWork | None = None,
         config_of: Callable[[str], ConsumerGroupConfig] = lambda _: ConsumerGroupConfig(),
     ) -> None:
         self._clock = clock
-        self._turns = turns or Turns()
+        self._long_work = long_work or LongWork()
         self._topics = Topics()
         self.config_of = config_of
         """May be replaced until groups are loaded. It is asked anew with every decision."""
@@ -51,7 +51,7 @@ class GroupCoordinator:
             partition_count=partition_count,
             clock=clock,
             flush=flush,
-            turns=self._turns,
+            long_work=self._long_work,
             on_started=self._started,
         )
         self._gone: dict[GroupShard, Mapping[str, bytes]] = {}
@@ -119,7 +119,7 @@ class GroupCoordinator:
         turn = Slice(asyncio.get_running_loop())
         for runtime in tuple(self._shards.loaded()):
             if turn.is_over:
-                self._turns.call(partial(_forget_topics, runtime, topics))
+                self._long_work.call(partial(_forget_topics, runtime, topics))
             else:
                 _forget_topics(runtime, topics)
         gone = self._gone

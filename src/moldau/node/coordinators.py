@@ -15,7 +15,7 @@ from moldau.controller.image import ClusterImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.coordinator.journal import Flush
-from moldau.coordinator.turns import Turns
+from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ErrorCode
@@ -41,7 +41,7 @@ def coordinators(
     *,
     producer_ids: ProducerIds,
     flush: Flush,
-    turns: Turns,
+    long_work: LongWork,
 ) -> Coordinators:
     clock = SystemClock()
     groups = GroupCoordinator(
@@ -50,7 +50,7 @@ def coordinators(
         limits=GroupLimits.of(config),
         clock=clock,
         flush=flush,
-        turns=turns,
+        long_work=long_work,
     )
     markers = Markers(partitions, groups, clock, flush)
 
@@ -67,7 +67,7 @@ def coordinators(
         limits=_transaction_limits(config, controller.image),
         clock=clock,
         flush=flush,
-        turns=turns,
+        long_work=long_work,
         next_producer_id=producer_ids.next,
         write_marker=write_marker,
     )

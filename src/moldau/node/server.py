@@ -24,7 +24,7 @@ from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
 from moldau.controller.topic_changes import log_topic_changes
-from moldau.coordinator.turns import Turns
+from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories import LogDirectories
@@ -78,9 +78,9 @@ async def start(
 
     partitions = Partitions(config.node_id, directories)
     producer_ids = ProducerIds(controller)
-    flusher, turns = Flusher(executor), Turns()
+    flusher, long_work = Flusher(executor), LongWork()
     groups, transactions, markers = coordinators(
-        config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush, turns=turns
+        config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush, long_work=long_work
     )
     services = Services(
         broker_id=config.node_id,
@@ -93,7 +93,7 @@ async def start(
         producer_ids=producer_ids,
         fetch_sessions=fetch_sessions(config),
         flusher=flusher,
-        turns=turns,
+        long_work=long_work,
         executor=executor,
         groups=groups,
         transactions=transactions,

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from typing import Any, TypeVar
 
 from moldau.coordinator.journal import Flush
+from moldau.coordinator.long_work import LongWork
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot
-from moldau.coordinator.turns import Turns
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Parked
 from moldau.core.errors import ApiError, ErrorCode
@@ -37,7 +37,7 @@ class TransactionCoordinator:
         limits: TransactionLimits,
         clock: Clock,
         flush: Flush,
-        turns: Turns | None = None,
+        long_work: LongWork | None = None,
         next_producer_id: Callable[[], Awaitable[ProducerId]],
         write_marker: WriteMarker,
     ) -> None:
@@ -51,7 +51,7 @@ class TransactionCoordinator:
             partition_count=partition_count,
             clock=clock,
             flush=flush,
-            turns=turns or Turns(),
+            long_work=long_work or LongWork(),
             on_started=self._started,
         )
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 SLICE_S = 0.003  # a client that asks meanwhile waits for one slice, and for those of its own kind
 
 
-class Turns:
+class LongWork:
     """A queue for all long work of one broker: two of them together hold a turn no longer than one alone."""
 
     __slots__ = ("_is_called", "_loop", "_queue")
