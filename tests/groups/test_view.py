@@ -8,7 +8,7 @@ from moldau.groups.classic.group import Group, State
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.members import ConsumerMember
 from moldau.groups.limits import GroupLimits
-from moldau.groups.records import CommittedOffset, OffsetCommitted, OffsetPending
+from moldau.groups.records import CommittedOffset, OffsetCommitted
 from moldau.groups.shard import GroupShard
 from moldau.groups.view import described, fetched, listed
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
@@ -93,7 +93,7 @@ def test_a_consumer_group_is_not_described_as_a_classic_one() -> None:
 def test_offsets_that_were_never_committed_are_minus_one() -> None:
     world = World()
     world.shard.apply(OffsetCommitted(GROUP, "orders", 1, CommittedOffset(41, 3, "note")))
-    assert fetched(world.shard, GROUP, "orders", [1, 2], require_stable=True) == OffsetFetchResponseTopics(
+    assert fetched(world.shard.offsets_of(GROUP)["orders"], "orders", [1, 2]) == OffsetFetchResponseTopics(
         name="orders",
         partitions=[
             OffsetFetchResponsePartitions(
@@ -107,10 +107,10 @@ def test_offsets_that_were_never_committed_are_minus_one() -> None:
 def test_what_an_open_transaction_may_change_is_unstable_for_who_asks() -> None:
     world = World()
     world.shard.apply(OffsetCommitted(GROUP, "orders", 1, CommittedOffset(41)))
-    world.shard.apply(OffsetPending(7, GROUP, "orders", 1, CommittedOffset(50)))
-    (stable_only,) = fetched(world.shard, GROUP, "orders", [1], require_stable=True).partitions
+    committed = world.shard.offsets_of(GROUP)["orders"]
+    (stable_only,) = fetched(committed, "orders", [1], unstable={1}).partitions
     assert (stable_only.committed_offset, stable_only.error_code) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
-    (any_,) = fetched(world.shard, GROUP, "orders", [1]).partitions
+    (any_,) = fetched(committed, "orders", [1], unstable={2}).partitions
     assert (any_.committed_offset, any_.error_code) == (41, ErrorCode.NONE)
 
 
@@ -121,5 +121,5 @@ def test_what_an_open_transaction_may_change_is_unstable_for_who_asks() -> None:
 def test_an_offset_of_another_topic_of_that_name_is_none(committed_for: bytes, asked_for: bytes, offset: int) -> None:
     world = World()
     world.shard.apply(OffsetCommitted(GROUP, "orders", 1, CommittedOffset(41, topic_id=committed_for)))
-    (found,) = fetched(world.shard, GROUP, "orders", [1], topic_id=asked_for).partitions
+    (found,) = fetched(world.shard.offsets_of(GROUP)["orders"], "orders", [1], topic_id=asked_for).partitions
     assert (found.committed_offset, found.error_code) == (offset, ErrorCode.NONE)

@@ -1,17 +1,37 @@
-"""One response out of several answers, some of which may have to be waited for."""
+"""One response out of several answers, some of which may have to be waited for, and of which there may be very many."""
 
 from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from moldau.broker.context import Context
+from moldau.coordinator.long_work import LongWork, Slice
+from moldau.wire.codec import encoder
+from moldau.wire.schema import Message
 
 A = TypeVar("A")
-R = TypeVar("R")
+R = TypeVar("R", bound=Message)
+S = TypeVar("S")
+T = TypeVar("T")
+
+ROWS_MAX = 2_000  # to make and encode so many rows of a response takes some milliseconds; more are left to a thread
 
 
-def together(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], R]) -> R | Future[R]:
+class Encoded(Generic[R]):
+    """A large response, encoded where that held nobody up."""
+
+    __slots__ = ("body", "kind")
+
+    def __init__(self, response: R, version: int) -> None:
+        self.kind = type(response)
+        self.body: list[Any] = []
+        encoder(self.kind, version)(response, self.body)
+
+
+def together(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], S]) -> S | Future[S]:
     """At once when all answers are here, which costs no task."""
     ready = [answer for answer in answers if not isinstance(answer, Future)]
     if len(ready) == len(answers):
@@ -19,5 +39,57 @@ def together(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], R]) ->
     return asyncio.ensure_future(_collect(answers, shape))
 
 
-async def _collect(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], R]) -> R:
+async def _collect(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], S]) -> S:
     return shape([await answer if isinstance(answer, Future) else answer for answer in answers])
+
+
+def in_turn(
+    items: Iterable[T],
+    ask: Callable[[T], A | Future[A]],
+    shape: Callable[[list[A]], R],
+    context: Context,
+    *,
+    rows: Callable[[list[A]], int] = len,
+) -> R | Future[R | Encoded[R]]:
+    """The same for one item after the other, of which there may be so many that others want their turn in between.
+
+    `shape` may run in a thread, with answers that nobody changes any more, if they have many `rows`.
+    """
+    left = iter(items)
+    answers: list[A | Future[A]] = []
+    if not _go_on(left, ask, answers):
+        return asyncio.ensure_future(_finish(left, ask, answers, shape=shape, rows=rows, context=context))
+    ready = [answer for answer in answers if not isinstance(answer, Future)]
+    if len(ready) == len(answers) and rows(ready) <= ROWS_MAX:
+        return shape(ready)
+    return asyncio.ensure_future(_finish(left, ask, answers, shape=shape, rows=rows, context=context))
+
+
+def _go_on(left: Iterator[T], ask: Callable[[T], A | Future[A]], answers: list[A | Future[A]]) -> bool:
+    """Ask until the slice is over; True when nothing is left."""
+    turn = Slice(asyncio.get_running_loop())
+    for item in left:
+        answers.append(ask(item))
+        if turn.is_over:
+            return False
+    return True
+
+
+async def _finish(
+    left: Iterator[T],
+    ask: Callable[[T], A | Future[A]],
+    answers: list[A | Future[A]],
+    *,
+    shape: Callable[[list[A]], R],
+    rows: Callable[[list[A]], int],
+    context: Context,
+) -> R | Encoded[R]:
+    long_work: LongWork = context.services.long_work
+    await long_work.wait()
+    while not _go_on(left, ask, answers):
+        await long_work.wait()
+    found = [await answer if isinstance(answer, Future) else answer for answer in answers]
+    if rows(found) <= ROWS_MAX:
+        return shape(found)
+    loop, executor = asyncio.get_running_loop(), context.services.executor
+    return await loop.run_in_executor(executor, lambda: Encoded(shape(found), context.version))

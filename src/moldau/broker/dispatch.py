@@ -10,6 +10,7 @@ from inspect import iscoroutine
 from struct import Struct
 from typing import Any
 
+from moldau.broker.answers import Encoded
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
 from moldau.broker.handlers.api_versions import unsupported_version
@@ -43,7 +44,9 @@ class Route:
         self.decode: Decoder = decoder(api.request, version)
         self.encoders: dict[type[Message], Encoder] = {}
 
-    def reply(self, response: Message, correlation_id: int) -> list[Part]:
+    def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
+        if isinstance(response, Encoded):
+            return response_parts(correlation_id, response.kind, self.version, response.body)
         kind = type(response)
         encode = self.encoders.get(kind)
         if encode is None:

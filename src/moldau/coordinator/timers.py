@@ -13,7 +13,7 @@ from moldau.coordinator.long_work import LongWork, Slice
 class Timers:
     """One timer per key. `fire(key)` is called once, after the timer's time and when there is a turn for it."""
 
-    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_loop", "_numbers", "_queued", "_long_work")
+    __slots__ = ("_deadlines", "_fire", "_handle", "_heap", "_long_work", "_loop", "_numbers", "_queued")
 
     def __init__(self, loop: AbstractEventLoop, fire: Callable[[Hashable], None], long_work: LongWork) -> None:
         self._loop = loop

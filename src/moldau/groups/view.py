@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from itertools import chain
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
 from moldau.groups.classic.group import CONSUMER_PROTOCOL_TYPE, Group, State
 from moldau.groups.consumer.group import ConsumerGroup
+from moldau.groups.records import CommittedOffset
 from moldau.groups.shard import GroupShard
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.list_groups import ListedGroup
@@ -21,19 +21,30 @@ NO_OFFSET = -1
 
 
 def listed(shards: Iterable[GroupShard], states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
-    """Those that pass both filters; an empty filter lets everything pass, and case does not matter."""
+    return [found for found in map(listing(states, types), groups_of(shards)) if found is not None]
+
+
+def listing(states: Collection[str], types: Collection[str]) -> Callable[[Group | ConsumerGroup], ListedGroup | None]:
+    """A line for each group that passes both filters; an empty one lets everything pass, and case does not matter."""
     wanted_states = {state.lower() for state in states}
     wanted_types = {each.lower() for each in types}
-    return [
-        group
-        for group in map(_listed, chain.from_iterable(_groups(shard) for shard in shards))
-        if (not wanted_states or group.group_state.lower() in wanted_states)
-        and (not wanted_types or group.group_type in wanted_types)
-    ]
+
+    def line(group: Group | ConsumerGroup) -> ListedGroup | None:
+        found = _listed(group)
+        is_wanted = (not wanted_states or found.group_state.lower() in wanted_states) and (
+            not wanted_types or found.group_type in wanted_types
+        )
+        return found if is_wanted else None
+
+    return line
 
 
-def _groups(shard: GroupShard) -> Iterable[Group | ConsumerGroup]:
-    return chain(shard.groups.values(), shard.consumer_groups.values())
+def groups_of(shards: Iterable[GroupShard]) -> list[Group | ConsumerGroup]:
+    groups: list[Group | ConsumerGroup] = []
+    for shard in shards:
+        groups += shard.groups.values()
+        groups += shard.consumer_groups.values()
+    return groups
 
 
 def _listed(group: Group | ConsumerGroup) -> ListedGroup:
@@ -75,24 +86,22 @@ def described(shard: GroupShard, group_id: str, *, missing_is_error: bool) -> De
 
 
 def fetched(
-    shard: GroupShard,
-    group_id: str,
+    committed: Mapping[int, CommittedOffset],
     topic: str,
     partitions: Iterable[int],
     *,
     topic_id: bytes = ZERO_UUID,
-    require_stable: bool = False,
+    unstable: Container[int] = (),
 ) -> OffsetFetchResponseTopics:
     """What a group committed for these partitions of a topic; -1 where nothing is.
 
-    Where an open transaction may change it, an error can be required instead. What was committed for another topic of
-    the same name, whose deletion a crash may have hidden from us, is nothing.
+    Partitions that an open transaction may change are `unstable` if an error is required for them instead. What was
+    committed for another topic of the same name, whose deletion a crash may have hidden from us, is nothing.
     """
-    committed = shard.offsets_of(group_id).get(topic, {})
     found = []
     for partition in partitions:
         value = committed.get(partition)
-        if require_stable and shard.pending.has(group_id, topic, partition):
+        if partition in unstable:
             one = OffsetFetchResponsePartitions(
                 partition_index=partition,
                 committed_offset=NO_OFFSET,

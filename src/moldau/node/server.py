@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -38,6 +39,7 @@ from moldau.store.store import StoreError
 log = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS_MIN = 120_000  # Kafka's fixed value: a session that young is not taken away
+SWITCH_S = 0.0005  # the loop waits so long for a thread that computes, after each of its system calls
 THREADS = 4  # fsync, compaction and checkpoints: they wait for the disk, not for a core
 
 
@@ -63,6 +65,7 @@ async def start(
     config: BrokerConfig, running: AsyncExitStack, *, accept_lost_folders: bool, cluster_id: str | None
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
+    sys.setswitchinterval(SWITCH_S)
     clock = SystemClock()
     listeners = bind(config, running)
     directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)

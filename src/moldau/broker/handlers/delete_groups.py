@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.decision import Decision
@@ -17,9 +17,9 @@ from moldau.wire.messages.delete_groups import DeletableGroupResult, DeleteGroup
 @api(ApiKey.DELETE_GROUPS, DeleteGroupsRequest, versions=(0, 2))
 def delete_groups(
     request: DeleteGroupsRequest, context: Context
-) -> DeleteGroupsResponse | Future[DeleteGroupsResponse]:
+) -> DeleteGroupsResponse | Future[DeleteGroupsResponse | Encoded[DeleteGroupsResponse]]:
     each_once = dict.fromkeys(request.groups_names)
-    return together([_delete(group_id, context) for group_id in each_once], _response)
+    return in_turn(each_once, lambda group_id: _delete(group_id, context), _response, context)
 
 
 def _delete(group_id: str, context: Context) -> DeletableGroupResult | Future[DeletableGroupResult]:

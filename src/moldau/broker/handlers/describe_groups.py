@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_GROUP
 from moldau.broker.context import Context
@@ -25,7 +25,7 @@ MISSING_IS_ERROR_SINCE = 6
 @api(ApiKey.DESCRIBE_GROUPS, DescribeGroupsRequest, versions=(0, 6))
 def describe_groups(
     request: DescribeGroupsRequest, context: Context
-) -> DescribeGroupsResponse | Future[DescribeGroupsResponse]:
+) -> DescribeGroupsResponse | Future[DescribeGroupsResponse | Encoded[DescribeGroupsResponse]]:
     refuse_repetition(request.groups)
 
     def shape(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
@@ -35,7 +35,10 @@ def describe_groups(
                     group.authorized_operations = ON_GROUP
         return DescribeGroupsResponse(groups=groups)
 
-    return together([_describe(group_id, context) for group_id in request.groups], shape)
+    def members(groups: list[DescribedGroup]) -> int:
+        return sum([1 + len(group.members) for group in groups])
+
+    return in_turn(request.groups, lambda group_id: _describe(group_id, context), shape, context, rows=members)
 
 
 def _describe(group_id: str, context: Context) -> DescribedGroup | Future[DescribedGroup]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.repetition import refuse_repetition
@@ -23,11 +23,13 @@ from moldau.wire.messages.describe_transactions import (
 @api(ApiKey.DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest, versions=(0, 0))
 def describe_transactions(
     request: DescribeTransactionsRequest, context: Context
-) -> DescribeTransactionsResponse | Future[DescribeTransactionsResponse]:
+) -> DescribeTransactionsResponse | Future[DescribeTransactionsResponse | Encoded[DescribeTransactionsResponse]]:
     refuse_repetition(request.transactional_ids)
-    return together(
-        [_describe(each, context) for each in request.transactional_ids],
+    return in_turn(
+        request.transactional_ids,
+        lambda each: _describe(each, context),
         lambda states: DescribeTransactionsResponse(transaction_states=states),
+        context,
     )
 
 

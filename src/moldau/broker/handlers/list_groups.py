@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from asyncio import Future
+
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
-from moldau.groups.view import listed
+from moldau.groups.view import groups_of, listing
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
 @api(ApiKey.LIST_GROUPS, ListGroupsRequest, versions=(0, 5))
-def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
+def list_groups(
+    request: ListGroupsRequest, context: Context
+) -> ListGroupsResponse | Future[ListGroupsResponse | Encoded[ListGroupsResponse]]:
     shards = context.services.groups.shards()
     if isinstance(shards, ErrorCode):
         return ListGroupsResponse(error_code=shards)
-    return ListGroupsResponse(groups=listed(shards, request.states_filter, request.types_filter))
+    return in_turn(
+        groups_of(shards),
+        listing(request.states_filter, request.types_filter),
+        lambda found: ListGroupsResponse(groups=[group for group in found if group is not None]),
+        context,
+    )

@@ -8,16 +8,17 @@ is kept with the offset.
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
-from moldau.broker.api import api
+from moldau.broker.answers import in_turn
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage, TopicImage
-from moldau.core.decision import Decision
+from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ErrorCode
 from moldau.groups.offsets.classic import CommittedPartition, Committing
-from moldau.groups.shard import GroupShard
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -27,39 +28,57 @@ from moldau.wire.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
+S = TypeVar("S")
+
 MISSING_GROUP_SINCE = 9
 EPOCHS_SINCE = 9
+COMMITTED_AT_ONCE_MAX = 400  # to decide and write so many takes some milliseconds; each is a promise of its own
 IDS_SINCE = 10
 
 
 @api(ApiKey.OFFSET_COMMIT, OffsetCommitRequest, versions=(2, 10))
-def offset_commit(
-    request: OffsetCommitRequest, context: Context
-) -> OffsetCommitResponse | Future[OffsetCommitResponse]:
+def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer:
     checked = _check(request, context)
+
+    def shape(errors: Iterable[ErrorCode]) -> OffsetCommitResponse:
+        return _response(request, checked, iter(errors))
+
+    if not checked.accepted:
+        return shape([])
+    if len(checked.accepted) <= COMMITTED_AT_ONCE_MAX:
+        return _commit(request, checked.accepted, shape, context)
+    return in_turn(
+        chunks(checked.accepted, COMMITTED_AT_ONCE_MAX),
+        lambda part: _commit(request, part, list[ErrorCode], context),
+        lambda parts: shape(chain.from_iterable(parts)),
+        context,
+        rows=lambda parts: sum(map(len, parts)),
+    )
+
+
+def _commit(
+    request: OffsetCommitRequest,
+    partitions: list[CommittedPartition],
+    shape: Callable[[list[ErrorCode]], S],
+    context: Context,
+) -> S | Future[S]:
     committing = Committing(
         group_id=request.group_id,
         member_id=request.member_id,
         generation=request.generation_id_or_member_epoch,
         instance_id=request.group_instance_id,
         retention_ms=request.retention_time_ms,
-        partitions=checked.accepted,
+        partitions=partitions,
         missing_group=(
             ErrorCode.GROUP_ID_NOT_FOUND if context.version >= MISSING_GROUP_SINCE else ErrorCode.ILLEGAL_GENERATION
         ),
         knows_epochs=context.version >= EPOCHS_SINCE,
     )
-
-    def shape(errors: list[ErrorCode]) -> OffsetCommitResponse:
-        return _response(request, checked, iter(errors))
-
-    if not checked.accepted:
-        return shape([])
-
-    def decide(shard: GroupShard, now_ms: int) -> Decision[OffsetCommitResponse]:
-        return shard.decide_commit(committing, now_ms).shaped(shape)
-
-    return context.services.groups.write(request.group_id, decide, lambda error: shape([error] * len(checked.accepted)))
+    return context.services.groups.write(
+        request.group_id,
+        lambda shard, now_ms: shard.decide_commit(committing, now_ms).shaped(shape),
+        lambda error: shape([error] * len(partitions)),
+    )
 
 
 class Checked(NamedTuple):

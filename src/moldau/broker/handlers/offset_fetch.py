@@ -7,11 +7,12 @@ v8 asks for many groups, v9 names the member and v10 names topics by id.
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from moldau.broker.answers import together
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.repetition import refuse_repetition
@@ -19,6 +20,7 @@ from moldau.controller.image import ClusterImage
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
+from moldau.groups.records import CommittedOffset
 from moldau.groups.shard import GroupShard
 from moldau.groups.view import NO_OFFSET, fetched
 from moldau.wire.api import ApiKey
@@ -40,13 +42,48 @@ IDS_SINCE = 10
 
 
 @api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, versions=(1, 10))
-def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse | Future[OffsetFetchResponse]:
+def offset_fetch(
+    request: OffsetFetchRequest, context: Context
+) -> OffsetFetchResponse | Future[OffsetFetchResponse | Encoded[OffsetFetchResponse]]:
     groups = request.groups if context.version >= MANY_GROUPS_SINCE else [_only_group(request)]
     refuse_repetition([group.group_id for group in groups])
-    return together(
-        [_fetch(group, context, require_stable=request.require_stable) for group in groups],
-        lambda found: _response(found, context.version),
+    return in_turn(
+        groups,
+        lambda group: _fetch(group, context, require_stable=request.require_stable),
+        lambda found: _response([each.response() for each in found], context.version),
+        context,
+        rows=lambda found: sum([each.rows for each in found]),
     )
+
+
+class FoundTopic(NamedTuple):
+    """What is known of a topic at one moment, to be put into words later."""
+
+    asked: OffsetFetchRequestTopics
+    committed: Mapping[int, CommittedOffset]
+    unstable: Set[int]
+
+    def response(self) -> OffsetFetchResponseTopics:
+        asked = self.asked
+        found = fetched(
+            self.committed, asked.name, asked.partition_indexes, topic_id=asked.topic_id, unstable=self.unstable
+        )
+        found.topic_id = asked.topic_id
+        return found
+
+
+class Found(NamedTuple):
+    group_id: str
+    topics: Sequence[FoundTopic | OffsetFetchResponseTopics]
+    error: ErrorCode = ErrorCode.NONE
+
+    @property
+    def rows(self) -> int:
+        return sum([len(each.asked.partition_indexes) for each in self.topics if isinstance(each, FoundTopic)])
+
+    def response(self) -> OffsetFetchResponseGroup:
+        topics = [each.response() if isinstance(each, FoundTopic) else each for each in self.topics]
+        return OffsetFetchResponseGroup(group_id=self.group_id, error_code=self.error, topics=topics)
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
@@ -59,13 +96,11 @@ def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
     )
 
 
-def _fetch(
-    group: OffsetFetchRequestGroup, context: Context, *, require_stable: bool
-) -> OffsetFetchResponseGroup | Future[OffsetFetchResponseGroup]:
+def _fetch(group: OffsetFetchRequestGroup, context: Context, *, require_stable: bool) -> Found | Future[Found]:
     image = context.services.controller.image
     by_id = context.version >= IDS_SINCE
 
-    def decide(shard: GroupShard, _: int) -> Decision[OffsetFetchResponseGroup]:
+    def decide(shard: GroupShard, _: int) -> Decision[Found]:
         error = shard.check_fetch(group.group_id, group.member_id, group.member_epoch)
         if error is not ErrorCode.NONE:
             return Decision.reply_only(failed(error))
@@ -73,28 +108,24 @@ def _fetch(
             topic if isinstance(topic, OffsetFetchResponseTopics) else _found(shard, group, topic, require_stable)
             for topic in _topics(shard, group, image, by_id=by_id)
         ]
-        return Decision.reply_only(OffsetFetchResponseGroup(group_id=group.group_id, topics=found))
+        return Decision.reply_only(Found(group.group_id, found))
 
-    def failed(error: ErrorCode) -> OffsetFetchResponseGroup:
+    def failed(error: ErrorCode) -> Found:
         topics = [_refused(topic, error) for topic in group.topics or ()] if context.version < ERROR_SINCE else []
-        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error, topics=topics)
+        return Found(group.group_id, topics, error)
 
     return context.services.groups.write(group.group_id, decide, failed)
 
 
 def _found(
     shard: GroupShard, group: OffsetFetchRequestGroup, topic: OffsetFetchRequestTopics, require_stable: bool
-) -> OffsetFetchResponseTopics:
-    found = fetched(
-        shard,
-        group.group_id,
-        topic.name,
-        topic.partition_indexes,
-        topic_id=topic.topic_id,
-        require_stable=require_stable,
-    )
-    found.topic_id = topic.topic_id
-    return found
+) -> FoundTopic:
+    group_id, name = group.group_id, topic.name
+    committed = dict(shard.offsets_of(group_id).get(name, {}))
+    unstable: Set[int] = frozenset()
+    if require_stable and shard.pending.of_group(group_id):
+        unstable = {index for index in topic.partition_indexes if shard.pending.has(group_id, name, index)}
+    return FoundTopic(topic, committed, unstable)
 
 
 def _topics(

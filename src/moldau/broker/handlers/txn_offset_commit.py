@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Iterator
+from itertools import chain
 
 from moldau.broker.admission import admission_error
-from moldau.broker.answers import together
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import Producer as JournalProducer
+from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
@@ -31,21 +33,27 @@ from moldau.wire.messages.txn_offset_commit import (
 LOADING_IS_KNOWN_SINCE = 2
 ABORTABLE_IS_KNOWN_SINCE = 4
 ADDS_SINCE = 5
+COMMITTED_AT_ONCE_MAX = 400  # each part is admitted anew, for the transaction may end between two
 
 
 @api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, versions=(0, 5))
 def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: Context
-) -> TxnOffsetCommitResponse | Future[TxnOffsetCommitResponse]:
+) -> TxnOffsetCommitResponse | Future[TxnOffsetCommitResponse | Encoded[TxnOffsetCommitResponse]]:
     accepted = list(_accepted(request, context.services.controller.image))
-    answer = _commit(request, accepted, context) if accepted else []
 
     def shape(answers: list[list[ErrorCode]]) -> TxnOffsetCommitResponse:
         places = [(each.topic, each.partition) for each in accepted]
-        told = [_told(error, context.version) for error in answers[0]]
+        told = [_told(error, context.version) for error in chain.from_iterable(answers)]
         return _response(request, dict(zip(places, told, strict=True)))
 
-    return together([answer], shape)
+    return in_turn(
+        chunks(accepted, COMMITTED_AT_ONCE_MAX),
+        lambda part: _commit(request, part, context),
+        shape,
+        context,
+        rows=lambda parts: sum(map(len, parts)),
+    )
 
 
 def _accepted(request: TxnOffsetCommitRequest, image: ClusterImage) -> Iterator[CommittedPartition]:
