@@ -23,6 +23,7 @@ from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, without_kafka_variables
 from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
+from moldau.node.garbage import keep_collections_short
 from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
 from moldau.node.running import BoundListener, Running, StartFailed
 from moldau.node.supervisor import READY, STOPPING, notify_supervisor
@@ -227,6 +228,7 @@ def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None
     def announce(running: Running) -> None:
         gc.freeze()
         gc.enable()
+        keep_collections_short()
         # On a terminal the banner says it, for people. Python has None for a stream that was closed before it started.
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         if options.log_file is not None or options.log_format != "text" or not is_terminal:

@@ -82,7 +82,7 @@ async def start(
     partitions = Partitions(config.node_id, directories)
     producer_ids = ProducerIds(controller)
     flusher, long_work = Flusher(executor), LongWork()
-    groups, transactions, markers = coordinators(
+    made = coordinators(
         config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush, long_work=long_work
     )
     services = Services(
@@ -98,9 +98,7 @@ async def start(
         flusher=flusher,
         long_work=long_work,
         executor=executor,
-        groups=groups,
-        transactions=transactions,
-        markers=markers,
+        **made._asdict(),
     )
     await controller.register(broker_image(config, listeners, directories))
     await adopt_folders(services)
