@@ -320,6 +320,8 @@ def features(world: World) -> None:
         ):
             world.ask("UpdateFeatures", version, note, feature_updates=[update])
         world.ask("UpdateFeatures", version, "none", feature_updates=[])
+    allowed = {"feature": "transaction.version", "max_version_level": 1, "allow_downgrade": True}
+    world.ask("UpdateFeatures", 0, "lower, which only v0 can allow", feature_updates=[allowed])
 
 
 SCENARIOS = (

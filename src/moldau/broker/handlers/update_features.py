@@ -1,7 +1,7 @@
 """UpdateFeatures, v0 to v2: raise or lower the levels of the cluster's features, all that are named or none.
 
-v0 says only whether a downgrade is allowed, v1 which kind it is and whether it is a trial; v2 leaves out the results of
-each feature, which all versions have only when there is no error.
+v0 can only upgrade: it may say that a downgrade is allowed, which Apache Kafka ignores too. v1 says which kind it is and
+whether it is a trial; v2 leaves out the results of each feature, which all versions have only without an error.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.features import (
-    SAFE_DOWNGRADE,
     UPGRADE,
     FeatureReply,
     FeatureUpdate,
@@ -43,9 +42,7 @@ async def update_features(request: UpdateFeaturesRequest, context: Context) -> U
 def _update(wanted: FeatureUpdateKey, version: int) -> FeatureUpdate:
     if version > 0:
         return FeatureUpdate(wanted.feature, wanted.max_version_level, wanted.upgrade_type)
-    return FeatureUpdate(
-        wanted.feature, wanted.max_version_level, SAFE_DOWNGRADE if wanted.allow_downgrade else UPGRADE
-    )
+    return FeatureUpdate(wanted.feature, wanted.max_version_level, UPGRADE)
 
 
 def _response(reply: FeatureReply, updates: list[FeatureUpdate]) -> UpdateFeaturesResponse:
