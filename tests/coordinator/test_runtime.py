@@ -352,3 +352,16 @@ async def test_a_long_decision_that_breaks_is_answered(caplog: pytest.LogCapture
     assert await long == "UNKNOWN_SERVER_ERROR"
     assert "a mistake" in caplog.text
     assert tally.write(say("X"), failed) != "UNKNOWN_SERVER_ERROR"
+
+
+@on_a_loop
+async def test_what_is_too_large_for_a_batch_may_be_decided_otherwise() -> None:
+    journal = MemoryJournal(entry_bytes_max=1_000)
+    tally = runtime(journal)
+    waiting = tally.write(say(reply=Parked("k")), failed)
+    instead = Decision(("B",), "instead", released=(Released("k", "too large"),))
+    answer = tally.write(say("A" * 2_000, otherwise=lambda _: instead), failed)
+    assert isinstance(answer, Future)
+    assert isinstance(waiting, Future)
+    assert [await answer, await waiting] == ["instead", "too large"]
+    assert tally.machine.words == ["B"]

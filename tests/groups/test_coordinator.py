@@ -208,10 +208,11 @@ def ask_to_join(broker: Broker, member_id: str = "", new_id: str = "") -> Any:
     )
 
 
-def hand_in(broker: Broker, member_id: str, generation: int) -> Any:
-    request = Syncing(
-        group_id=GROUP, member_id=member_id, generation=generation, assignments={"a": b"first", "b": b"second"}
-    )
+BOTH = {"a": b"first", "b": b"second"}
+
+
+def hand_in(broker: Broker, member_id: str, generation: int, assignments: dict[str, bytes] = BOTH) -> Any:
+    request = Syncing(group_id=GROUP, member_id=member_id, generation=generation, assignments=assignments)
     return broker.groups.write(
         GROUP,
         lambda shard, now_ms: shard.decide_sync(request, now_ms),
@@ -242,3 +243,17 @@ def state_of(broker: Broker) -> State:
     shards = broker.groups.shards()
     assert isinstance(shards, list)
     return next(shard.groups[GROUP].state for shard in shards if GROUP in shard.groups)
+
+
+@on_a_loop
+async def test_an_assignment_too_large_for_the_log_is_refused_to_all_who_wait_for_it(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    await done(ask_to_join(broker, new_id="a"))
+    joined = [await done(each) for each in (ask_to_join(broker, new_id="b"), ask_to_join(broker, "a"))]
+    generation, leader = joined[0].generation_id, joined[0].leader
+    (follower,) = {"a", "b"} - {leader}
+    waiting = hand_in(broker, follower, generation)
+    refused = hand_in(broker, leader, generation, {"a": bytes(2_000_000)})
+    for each in (refused, waiting):
+        assert (await done(each)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert state_of(broker) is State.PREPARING, "as in Apache Kafka, all of them join again"

@@ -31,7 +31,9 @@ M = TypeVar("M", bound="Machine")
 
 log = logging.getLogger(__name__)
 
+TOO_LARGE = ErrorCode.RECORD_LIST_TOO_LARGE
 _HEARD_AS = {
+    TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -120,8 +122,11 @@ class Runtime(Generic[M]):
         now_ms = self._clock.now_ms()
         decision = decide(self.machine, now_ms)
         error = self._take(decision, now_ms, producer)
+        if error is TOO_LARGE and decision.otherwise is not None:
+            decision = decision.otherwise(now_ms)
+            error = self._take(decision, now_ms, producer)
         if error is not None:
-            return failed(error)
+            return failed(_HEARD_AS.get(error, error))
         if at_once:
             self._append()
             if self.is_stopped:
@@ -157,7 +162,7 @@ class Runtime(Generic[M]):
             waiting.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         if error is not None:
-            waiting.fail(error)
+            waiting.fail(_HEARD_AS.get(error, error))
         elif decision.then is not None:
             self._long_work.call(partial(self._go_on, decision.then, waiting))
         else:
@@ -173,7 +178,7 @@ class Runtime(Generic[M]):
             if not decision.is_whole:
                 return self._enqueue_singly(entries)
             log.error("a decision of %d bytes is too large for a batch", size_bytes)
-            return ErrorCode.UNKNOWN_SERVER_ERROR
+            return TOO_LARGE
         if producer is not None:
             return self._append_for(producer, entries, now_ms)
         return self._enqueue(entries, size_bytes)

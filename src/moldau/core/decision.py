@@ -40,6 +40,8 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
     released: tuple[Released, ...] = ()
     is_whole: bool = True
     """The records are written together or not at all. Otherwise any number of them, from the first on, makes sense."""
+    otherwise: Callable[[int], Decision[Reply_co]] | None = None
+    """What is decided instead if the records are more than one batch holds."""
     then: Callable[[int], Decision[Reply_co]] | None = None
     """What is decided next, at a time of its own, after others had their turn: long work is many such decisions, each
     on the state of its moment. The reply is the last one's."""
@@ -50,21 +52,25 @@ class Decision(msgspec.Struct, Generic[Reply_co], frozen=True):
 
     def after(self, *facts: Any) -> Decision[Reply_co]:
         """The same decision, with facts that come before its own."""
-        return Decision((*facts, *self.records), self.reply, self.timers, self.released, self.is_whole, self.then)
+        return msgspec.structs.replace(self, records=(*facts, *self.records))
 
     def shaped(self, shape: Callable[[Reply_co], R]) -> Decision[R]:
         """The same decision with its reply in another form."""
-        then = self.then
-        if then is not None:
-            return Decision(  # the reply of this one goes to nobody
-                self.records,
-                shape(self.reply),
-                self.timers,
-                self.released,
-                self.is_whole,
-                lambda now_ms: then(now_ms).shaped(shape),
-            )
-        return Decision(self.records, shape(self.reply), self.timers, self.released, self.is_whole)
+        return Decision(
+            self.records,
+            shape(self.reply),
+            self.timers,
+            self.released,
+            self.is_whole,
+            _shaped_later(self.otherwise, shape),
+            _shaped_later(self.then, shape),
+        )
+
+
+def _shaped_later(
+    decide: Callable[[int], Decision[Any]] | None, shape: Callable[[Any], R]
+) -> Callable[[int], Decision[R]] | None:
+    return None if decide is None else lambda now_ms: decide(now_ms).shaped(shape)
 
 
 Slices: TypeAlias = Generator[Decision[R], None, Decision[R]]

@@ -104,9 +104,7 @@ async def start(
     await adopt_folders(services)
     open_partitions(services, config)
     coordinate(services, running)
-    housekeeping = Housekeeping(services, executor)
-    housekeeping.start()
-    running.push_async_callback(housekeeping.stop)
+    keep_house(services, running)
     await answer(services, listeners, running)
     return now_running(services, listeners)
 
@@ -120,6 +118,12 @@ def now_running(services: Services, listeners: list[Listener]) -> Running:
         topics=len(services.controller.image.topics),
         partitions=sum(1 for _ in services.partitions.all()),
     )
+
+
+def keep_house(services: Services, running: AsyncExitStack) -> None:
+    housekeeping = Housekeeping(services, services.executor)
+    housekeeping.start()
+    running.push_async_callback(housekeeping.stop)
 
 
 def fetch_sessions(config: BrokerConfig) -> FetchSessions:

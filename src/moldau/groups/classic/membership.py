@@ -45,7 +45,8 @@ def decide_sync(group: Group | None, syncing: Syncing, *, limits: GroupLimits, n
     if group.state is State.STABLE:
         return turn.decide(_assigned(turn.group, syncing.member_id))
     if syncing.member_id == group.leader:
-        return turn.decide(_assign(turn, syncing))
+        assigned: Decision[SyncReply] = turn.decide(_assign(turn, syncing))
+        return replace(assigned, otherwise=lambda now_ms: _decide_unassigned(group, limits, now_ms))
     turn.put(replace(turn.group.members[syncing.member_id], is_syncing=True))
     return turn.decide(Parked(sync_key(group.group_id, syncing.member_id)))
 
@@ -93,6 +94,18 @@ def _assign(turn: Turn, syncing: Syncing) -> SyncGroupResponse:
             turn.release_sync(member, _assigned(turn.group, member.member_id))
             turn.await_heartbeat(member)
     return _assigned(turn.group, syncing.member_id)
+
+
+def _decide_unassigned(group: Group, limits: GroupLimits, now_ms: int) -> Decision[SyncReply]:
+    """An assignment that can't be stored: whoever waits for it hears so, and all of them join again."""
+    refused = SyncGroupResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    turn = Turn(group, group.group_id, limits=limits, now_ms=now_ms)
+    for member in group.members.values():
+        turn.release_sync(member, refused)
+        turn.await_heartbeat(member)
+    turn.change(members={each.member_id: replace(each, is_syncing=False) for each in group.members.values()})
+    turn.rebalance()
+    return turn.decide(refused)
 
 
 def _assigned(group: Group, member_id: str) -> SyncGroupResponse:
