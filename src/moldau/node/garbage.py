@@ -1,8 +1,8 @@
 """Python's collector of reference cycles, kept from holding the event loop.
 
 A full collection walks over everything that is alive: with the state of 200,000 groups it took 0.25 s. What survives
-one that took long is long-lived state, so it is set aside and not walked over again. The price is that a cycle among such
-objects is never collected; state is not made of cycles, and a broker with little state sets nothing aside.
+one that took long is long-lived state, so it is set aside and not walked over again. The price is that a cycle among
+such objects is never collected; state is not made of cycles, and a broker with little state sets nothing aside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """UpdateFeatures, v0 to v2: raise or lower the levels of the cluster's features, all that are named or none.
 
-v0 can only upgrade: it may say that a downgrade is allowed, which Apache Kafka ignores too. v1 says which kind it is and
-whether it is a trial; v2 leaves out the results of each feature, which all versions have only without an error.
+v0 can only upgrade: it may say that a downgrade is allowed, which Apache Kafka ignores too. v1 says which kind it is
+and whether it is a trial; v2 leaves out the results of each feature, which all versions have only without an error.
 """
 
 from __future__ import annotations
