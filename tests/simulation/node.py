@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
 from moldau.broker.api import Api
+from moldau.broker.cold_reads import ColdReads
 from moldau.broker.context import Context, Peer, Services
 from moldau.broker.fetch_sessions import FetchSessions
 from moldau.broker.markers import Markers
@@ -153,6 +154,7 @@ class Node:
             fetch_sessions=FetchSessions(sessions_max=10, eviction_ms_min=0, seed=0),
             flusher=cast(Any, None),
             long_work=LongWork(),
+            cold_reads=ColdReads(),
             executor=cast(Any, None),
             groups=groups,
             transactions=transactions,

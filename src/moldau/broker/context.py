@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from moldau.broker.cold_reads import ColdReads
     from moldau.broker.fetch_sessions import FetchSessions
     from moldau.broker.flushing import Flusher
     from moldau.broker.markers import Markers
@@ -39,6 +40,7 @@ class Services:
     fetch_sessions: FetchSessions
     flusher: Flusher
     long_work: LongWork
+    cold_reads: ColdReads
     executor: Executor
     """Threads for what would hold the loop."""
     groups: GroupCoordinator

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
+from moldau.broker.cold_reads import ColdReads
 from moldau.broker.connection_quotas import ConnectionQuotas, quota_limits
 from moldau.broker.context import Services
 from moldau.broker.dispatch import Dispatch
@@ -97,6 +98,7 @@ async def start(
         fetch_sessions=fetch_sessions(config),
         flusher=flusher,
         long_work=long_work,
+        cold_reads=cold_reads(running),
         executor=executor,
         **made._asdict(),
     )
@@ -118,6 +120,12 @@ def now_running(services: Services, listeners: list[Listener]) -> Running:
         topics=len(services.controller.image.topics),
         partitions=sum(1 for _ in services.partitions.all()),
     )
+
+
+def cold_reads(running: AsyncExitStack) -> ColdReads:
+    reads = ColdReads()
+    running.callback(reads.close)
+    return reads
 
 
 def keep_house(services: Services, running: AsyncExitStack) -> None:

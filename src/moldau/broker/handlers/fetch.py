@@ -7,13 +7,14 @@ instead. The rack (v11) is read and ignored: there is one copy of everything.
 from __future__ import annotations
 
 from moldau.broker.api import api
-from moldau.broker.context import Context
+from moldau.broker.context import Context, Services
 from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
 from moldau.broker.later import Later
 from moldau.broker.leaders import node_endpoints
 from moldau.broker.reading import Reading, Terms, read
 from moldau.broker.waiting import ParkedFetch
 from moldau.core.errors import ErrorCode
+from moldau.log.file_range import FileRange
 from moldau.wire.api import ApiKey
 from moldau.wire.messages import FetchRequest, FetchResponse
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
@@ -38,8 +39,15 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
     )
     reading = read(plan.wanted.values(), terms, services.partitions)
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.has_error or not plan.wanted:
-        return _answer(plan, reading, context)
+        response = _answer(plan, reading, context)
+        return response if reading.size_bytes == 0 else _from_cache(response, reading, services)
     return _park(request, plan, reading, terms=terms, context=context)
+
+
+def _from_cache(response: FetchResponse, reading: Reading, services: Services) -> FetchResponse | Later[FetchResponse]:
+    """As soon as sending it makes nobody wait for the disk."""
+    ranges = [(one.partition, data.records) for one, data in reading.found if isinstance(data.records, FileRange)]
+    return services.cold_reads.response(response, ranges)
 
 
 def _park(
