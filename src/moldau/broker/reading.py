@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import NamedTuple
 
 from moldau.broker.fetch_sessions import NO_EPOCH, Wanted
@@ -63,6 +63,15 @@ def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Read
         found.append((one, data))
     found.extend(failed)
     return Reading(found, size_bytes, bool(failed))
+
+
+def worth_a_look(wanted: Iterable[Wanted], told: Set[Wanted], grown: Set[Partition]) -> list[Wanted]:
+    """Those of an incremental fetch that a second look can find anything in, in order.
+
+    `told` are those of which the first look had something to tell. Of all others there was nothing to tell, and there
+    is nothing now unless they grew.
+    """
+    return [one for one in wanted if one.partition in grown or one in told]
 
 
 def find(one: Wanted, partitions: Partitions) -> Partition | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from typing import Any
 
 from moldau.broker.later import Later
@@ -13,16 +13,17 @@ from moldau.replication.partition import Partition
 class ParkedFetch:
     """A Fetch that found too little. It is tried again when enough bytes came, or something else changed, or too late.
 
-    `attempt(is_last)` gives the answer, or None to go on waiting. It runs on the next turn of the loop, so that the
-    Produce which caused it is answered first.
+    `attempt(is_last, grown)` gives the answer, or None to go on waiting. It runs on the next turn of the loop, so that
+    the Produce which caused it is answered first. `grown` are the partitions that grew since the Fetch was parked; None
+    means that anything may have changed.
     """
 
-    __slots__ = ("_attempt", "_deadline", "_loop", "_missing_bytes", "_partitions", "_scheduled", "answer")
+    __slots__ = ("_attempt", "_deadline", "_grown", "_loop", "_missing_bytes", "_partitions", "_scheduled", "answer")
 
     def __init__(
         self,
         partitions: Iterable[Partition],
-        attempt: Callable[[bool], Any | None],
+        attempt: Callable[[bool, Set[Partition] | None], Any | None],
         *,
         missing_bytes: int,
         wait_ms_max: int,
@@ -32,17 +33,24 @@ class ParkedFetch:
         self._attempt = attempt
         self._missing_bytes = missing_bytes
         self._scheduled = False
+        self._grown: set[Partition] | None = set()
         self.answer: Later[Any] = Later()
         self._deadline = self._loop.call_later(wait_ms_max / 1000, self._try, True)
         for partition in self._partitions:
             partition.watchers.add(self)
 
-    def grown(self, size_bytes: int) -> None:
+    def grown(self, partition: Partition, size_bytes: int) -> None:
+        if self._grown is not None:
+            self._grown.add(partition)
         self._missing_bytes -= size_bytes
         if self._missing_bytes <= 0:
-            self.disturbed()
+            self._schedule()
 
     def disturbed(self) -> None:
+        self._grown = None
+        self._schedule()
+
+    def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._try, False)
@@ -53,7 +61,7 @@ class ParkedFetch:
             self._leave()
             return
         try:
-            found = self._attempt(is_last)
+            found = self._attempt(is_last, None if is_last else self._grown)
         except Exception as wrong:  # handed to whoever waits for the answer
             self._leave()
             self.answer.set_exception(wrong)

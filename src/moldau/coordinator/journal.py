@@ -192,7 +192,7 @@ class PartitionJournal:
     def unwatch(self) -> None:
         self._partition.watchers.discard(self)
 
-    def grown(self, _: int) -> None:
+    def grown(self, *_: object) -> None:
         self._changed()
 
     def disturbed(self) -> None:

@@ -20,8 +20,8 @@ NO_EPOCH = -1
 class Watcher(Protocol):
     """Somebody who waits for a partition to change."""
 
-    def grown(self, size_bytes: int) -> None:
-        """That many more bytes can be read."""
+    def grown(self, partition: Partition, size_bytes: int) -> None:
+        """That many more bytes of it can be read."""
         ...
 
     def disturbed(self) -> None:
@@ -92,7 +92,7 @@ class Partition:
         if not appended.duplicate:
             self.high_watermark = self.log.end_offset
             for watcher in self.watchers:
-                watcher.grown(len(records))
+                watcher.grown(self, len(records))
         return appended
 
     def append_own(
@@ -112,7 +112,7 @@ class Partition:
         )
         self.high_watermark = self.log.end_offset
         for watcher in tuple(self.watchers):
-            watcher.grown(len(records))
+            watcher.grown(self, len(records))
         return appended
 
     def readable_end(self, read_committed: bool) -> Offset:

@@ -6,15 +6,18 @@ instead. The rack (v11) is read and ignored: there is one copy of everything.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
+
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
 from moldau.broker.later import Later
 from moldau.broker.leaders import node_endpoints
-from moldau.broker.reading import Reading, Terms, read
+from moldau.broker.reading import Reading, Terms, read, worth_a_look
 from moldau.broker.waiting import ParkedFetch
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange
+from moldau.replication.partition import Partition
 from moldau.wire.api import ApiKey
 from moldau.wire.messages import FetchRequest, FetchResponse
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
@@ -53,8 +56,14 @@ def _from_cache(response: FetchResponse, reading: Reading, services: Services) -
 def _park(
     request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
 ) -> Later[FetchResponse]:
-    def attempt(is_last: bool) -> FetchResponse | None:
-        again = read(plan.wanted.values(), terms, context.services.partitions)
+    told = {one for one, _ in reading.found}
+
+    def attempt(is_last: bool, grown: Set[Partition] | None) -> FetchResponse | None:
+        partitions = context.services.partitions
+        wanted: Iterable[Wanted] = plan.wanted.values()
+        if grown is not None and terms.changes_only:
+            wanted = worth_a_look(wanted, told, grown)
+        again = read(wanted, terms, partitions)
         if is_last or again.has_error or again.size_bytes >= terms.bytes_min:
             return _answer(plan, again, context)
         return None
