@@ -7,7 +7,7 @@ import logging
 import socket
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
 from moldau.broker.cold_reads import ColdReads
@@ -66,13 +66,11 @@ async def start(
     config: BrokerConfig, running: AsyncExitStack, *, accept_lost_folders: bool, cluster_id: str | None
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
-    sys.setswitchinterval(SWITCH_S)
     clock = SystemClock()
     listeners = bind(config, running)
     directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
     running.callback(directories.close)
-    executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
-    running.callback(executor.shutdown)
+    executor = threads(running)
     store = await open_metadata(directories.paths, clock)
     running.push_async_callback(store.close)
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
@@ -120,6 +118,13 @@ def now_running(services: Services, listeners: list[Listener]) -> Running:
         topics=len(services.controller.image.topics),
         partitions=sum(1 for _ in services.partitions.all()),
     )
+
+
+def threads(running: AsyncExitStack) -> Executor:
+    sys.setswitchinterval(SWITCH_S)
+    executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
+    running.callback(executor.shutdown)
+    return executor
 
 
 def cold_reads(running: AsyncExitStack) -> ColdReads:

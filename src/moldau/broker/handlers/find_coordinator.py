@@ -6,11 +6,12 @@ leader of its partition of `__transaction_state`. Each topic is created when the
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from asyncio import Future
 from types import MappingProxyType
 from typing import Any
 
-from moldau.broker.api import api
+from moldau.broker.answers import Encoded, in_turn
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.broker.leaders import endpoints
 from moldau.broker.topic_creation import create_internal_topic
@@ -28,21 +29,32 @@ _TOPICS = MappingProxyType({0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC}
 
 
 @api(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest, versions=(0, 6))
-def find_coordinator(
-    request: FindCoordinatorRequest, context: Context
-) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+def find_coordinator(request: FindCoordinatorRequest, context: Context) -> Answer:
     keys = request.coordinator_keys if context.version >= BATCHED_SINCE else [request.key]
     if len(keys) > COORDINATOR_KEYS_MAX:
         raise ProtocolViolation(f"{len(keys)} coordinators at once; allowed {COORDINATOR_KEYS_MAX}")
     topic = _TOPICS.get(request.key_type)
     if topic is not None and topic not in context.services.controller.image.topics:
         return _after_creation(topic, request.key_type, keys=keys, context=context)
-    return _response([_find(key, request.key_type, context) for key in keys], context.version)
+    return _find_all(keys, request.key_type, context)
 
 
-async def _after_creation(topic: str, key_type: int, *, keys: list[str], context: Context) -> FindCoordinatorResponse:
+async def _after_creation(topic: str, key_type: int, *, keys: list[str], context: Context) -> Any:
     await create_internal_topic(context.services, topic)
-    return _response([_find(key, key_type, context) for key in keys], context.version)
+    found = _find_all(keys, key_type, context)
+    return await found if isinstance(found, Future) else found
+
+
+def _find_all(
+    keys: list[str], key_type: int, context: Context
+) -> FindCoordinatorResponse | Future[FindCoordinatorResponse | Encoded[FindCoordinatorResponse]]:
+    """In slices: a key may have 32,767 characters, all of which decide about its partition."""
+    return in_turn(
+        keys,
+        lambda key: _find(key, key_type, context),
+        lambda found: _response(found, context.version),
+        context,
+    )
 
 
 def _find(key: str, key_type: int, context: Context) -> Coordinator:
