@@ -14,6 +14,7 @@ from moldau.core.ids import TopicPartition
 from moldau.transactions.markers import MarkersDue, Outcome, outcome_of
 from moldau.transactions.shard import TransactionShard
 
+WRITTEN_AT_ONCE_MAX = 100  # markers, in some milliseconds
 RETRY_INTERVAL_S = 0.1  # Kafka's: a leader that isn't ready is usually starting
 
 log = logging.getLogger(__name__)
@@ -79,7 +80,9 @@ class Marking:
     async def _attempt(self, due: MarkersDue, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
         """Write what can be written; gives the partitions to try again, and completes the transaction if none is."""
         left: list[TopicPartition] = []
-        for partition in sorted(partitions):
+        for number, partition in enumerate(sorted(partitions), start=1):
+            if number % WRITTEN_AT_ONCE_MAX == 0:
+                await asyncio.sleep(0)  # most are written without waiting for anything, which leaves others no turn
             error = await self._write(partition, due)
             outcome = outcome_of(error)
             if outcome is Outcome.GIVE_UP:
