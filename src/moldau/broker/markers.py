@@ -60,6 +60,6 @@ class Markers:
         """`flush.messages` holds for markers too. The fsync is shared, so nobody who goes away may cancel it."""
         try:
             await asyncio.shield(self._flush(log))
-        except OSError:
+        except (OSError, ApiError):
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE
