@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from moldau.core.errors import ErrorCode
-from moldau.core.ids import TopicId, TopicPartition
+from moldau.core.ids import Offset, TopicId, TopicPartition
 from moldau.log.directories import LogDirectories
 from moldau.log.errors import LogError
+from moldau.log.failure import SyncFailed
 from moldau.log.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.partition_log import PartitionLog
 from tests.log.samples import NOW_MS, TOPIC_ID, append, config, contents
@@ -193,7 +194,8 @@ def test_a_folder_that_cannot_be_written_to_gets_no_new_partitions(
         with pytest.raises(LogError) as refused:
             append(log, b"b")
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert directories.failures == {tmp_path / "a": "No space left on device"}
+    assert directories.full == {tmp_path / "a": "No space left on device"}
+    assert directories.failures == {}
     assert {log_for(directories, TopicPartition("more", index)).directory.parent for index in range(3)} == {
         tmp_path / "b"
     }
@@ -204,18 +206,67 @@ def test_a_folder_that_cannot_be_written_to_gets_no_new_partitions(
 def test_a_disk_that_has_room_again_gets_new_partitions(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
     directories.fail(tmp_path, OSError(errno.ENOSPC, "No space left on device"))
+    assert directories.full == {tmp_path: "No space left on device"}
     assert log_for(directories).directory.parent == tmp_path
-    assert directories.failures == {}
+    assert directories.full == {}
 
 
-def test_a_log_that_grows_again_ends_the_failure_of_its_folder(tmp_path: Path) -> None:
+def test_a_directory_that_can_be_written_to_again_is_no_longer_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    log = log_for(directories)
+    no_room = OSError(errno.ENOSPC, "No space left on device")
+    directories.fail(tmp_path, no_room)
+
+    def full(fd: int, data: bytes, position: int) -> int:
+        raise no_room
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "pwrite", full)
+        directories.look_for_room()
+    assert directories.full == {tmp_path: "No space left on device"}
+    directories.look_for_room()
+    assert directories.full == {}
+    assert not list(tmp_path.glob("*room*"))
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "I/O error"), SyncFailed(errno.ENOSPC, "No space left")])
+def test_a_directory_that_failed_takes_its_partitions_offline(tmp_path: Path, failure: OSError) -> None:
+    directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    log, neighbour = log_for(directories), log_for(directories, TopicPartition("more", 0))
     append(log, b"a")
-    directories.fail(tmp_path, OSError(errno.ENOSPC, "No space left on device"))
-    assert directories.failures == {tmp_path: "No space left on device"}
-    append(log, b"b")
-    assert directories.failures == {}
+    told: list[tuple[str, list[TopicPartition]]] = []
+    directories.on_offline = lambda path, gone: told.append((path, gone))
+    assert log.on_failure is not None
+    log.on_failure(failure)
+    log.on_failure(failure)
+    assert told == [(str(tmp_path / "a"), [log.partition])]
+    for use in (
+        lambda: append(log, b"b"),
+        lambda: log.read(Offset(0), bytes_max=100, end=Offset(1), one_batch=True),
+        lambda: log.roll(NOW_MS),
+        log.flush,
+        log.rest,
+        log.max_timestamp,
+        lambda: log.truncate_to(Offset(0), now_ms=NOW_MS),
+        lambda: log.advance_log_start(Offset(1), now_ms=NOW_MS),
+        lambda: log.delete_old_segments(NOW_MS, Offset(1)),
+        lambda: log.aborted_transactions(Offset(0), Offset(1)),
+    ):
+        with pytest.raises(LogError) as refused:
+            use()
+        assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    append(neighbour, b"a")
+    directories.look_for_room()
+    assert directories.failures == {tmp_path / "a": failure.strerror}
+    homes = {log_for(directories, TopicPartition("new", index)).directory.parent for index in range(3)}
+    assert homes == {tmp_path / "b"}
+    directories.close()
+    assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
+    assert (tmp_path / "b" / ".kafka_cleanshutdown").exists()
+    again = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
+    assert contents(log_for(again)) == [(0, b"a")]
+    again.close()
 
 
 def test_a_partition_that_could_not_be_made_leaves_nothing_in_its_way(

@@ -136,7 +136,7 @@ def test_a_failed_write_leaves_everything_as_it_was(tmp_path: Path, monkeypatch:
 
     def torn(fd: int, data: memoryview, position: int) -> int:
         if position > size:
-            raise OSError(errno.EIO, "Input/output error")
+            raise OSError(errno.ENOSPC, "No space left on device")
         return write(fd, data[:10], position)
 
     with monkeypatch.context() as disk:
@@ -145,7 +145,8 @@ def test_a_failed_write_leaves_everything_as_it_was(tmp_path: Path, monkeypatch:
             log.append_as_leader(batch([b"b"], producer=(7, 0, 0)), leader_epoch=1, now_ms=NOW_MS)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert os.path.getsize(log.active.path) == size
-    assert (log.end_offset, log.epochs.latest, log.producers.producers) == (1, 0, {})
+    assert (log.end_offset, log.producers.producers) == (1, {})
+    assert log.epoch_end(0) == (0, 1), "an epoch that has no record yet begins at the end"
     append(log, b"c")
     assert contents(log) == [(0, b"a"), (1, b"c")]
 
@@ -353,9 +354,10 @@ def test_an_aborted_transaction_is_found_by_its_readers(tmp_path: Path) -> None:
     for sequence in range(2):
         sent = batch([b"doubtful"], attributes=TRANSACTIONAL, producer=(7, 0, sequence))
         log.append_as_leader(sent, leader_epoch=0, now_ms=NOW_MS, verified=sequence == 0)
-    assert log.first_undecided_offset == 1
+    assert log.producers.first_unstable_offset() == 1
     end_transaction(log, commit=False)
-    assert log.first_undecided_offset is None
+    log.producers.replicated_to(log.end_offset)
+    assert log.producers.first_unstable_offset() is None
     assert log.aborted_transactions(Offset(0), log.end_offset) == [(1, 7)]
     assert log.aborted_transactions(Offset(0), Offset(1)) == []
     assert log.aborted_transactions(Offset(4), log.end_offset) == []
@@ -363,7 +365,7 @@ def test_an_aborted_transaction_is_found_by_its_readers(tmp_path: Path) -> None:
     assert recovered.aborted_transactions(Offset(0), recovered.end_offset) == [(1, 7)]
     recovered.truncate_to(Offset(3), now_ms=NOW_MS)
     assert recovered.aborted_transactions(Offset(0), recovered.end_offset) == []
-    assert recovered.first_undecided_offset == 1
+    assert recovered.producers.first_unstable_offset() == 1
 
 
 def test_a_committed_transaction_leaves_no_trace(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import Executor
 from functools import partial
 
+from moldau.log.errors import LogError
 from moldau.log.partition_log import FlushPoint, PartitionLog
 
 
@@ -18,13 +19,16 @@ class Flusher:
         self._next: dict[PartitionLog, asyncio.Future[None]] = {}
 
     def flush(self, log: PartitionLog) -> asyncio.Future[None]:
-        """Done when all that the log holds at this moment is on the disk; OSError when it could not be written."""
+        """Done when all that the log holds at this moment is on the disk; LogError when it could not be written.
+
+        Each caller gets a future of its own: one that goes away and cancels it leaves the others theirs.
+        """
         if log not in self._running:
-            return self._start(log, log.flush_point())
+            return asyncio.shield(self._start(log, log.flush_point()))
         waiting = self._next.get(log)
         if waiting is None:
             waiting = self._next[log] = asyncio.get_running_loop().create_future()
-        return waiting
+        return asyncio.shield(waiting)
 
     def flush_rolled(self, log: PartitionLog) -> asyncio.Future[None] | None:
         """The same for full segments alone, in the background; None when a flush is under way anyway."""
@@ -48,15 +52,18 @@ class Flusher:
         self._running.discard(log)
         if work.cancelled():
             done.cancel()
-        elif (failure := work.exception()) is not None:
-            if isinstance(failure, OSError) and log.on_failure is not None:
-                log.on_failure(failure)
-            if not done.done():
-                done.set_exception(failure)
-        else:
+        elif (failure := work.exception()) is None:
             log.flushed(point.offset)
-            if not done.done():
-                done.set_result(None)
+            done.set_result(None)
+        else:
+            done.set_exception(log.flush_failed(failure) if isinstance(failure, OSError) else failure)
+            done.exception()  # a flush in the background has nobody who asks
         waiting = self._next.pop(log, None)
         if waiting is not None:
+            self._start_next(log, waiting)
+
+    def _start_next(self, log: PartitionLog, waiting: asyncio.Future[None]) -> None:
+        try:
             self._start(log, log.flush_point(), waiting)
+        except LogError as refused:  # the flush before it took the log offline
+            waiting.set_exception(refused)

@@ -29,7 +29,7 @@ class Markers:
         if partition is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if not partition.is_leader:
-            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            return partition.refusal
         if where.topic == GROUP_METADATA_TOPIC:
             # The offsets that the transaction committed count, or are forgotten, with the marker.
             answer = self._groups.end_transaction(

@@ -34,6 +34,8 @@ def _decode(path: str) -> list[list[str]]:
     data = read_whole(path)
     if not data:
         return []
+    if not data.endswith(b"\n"):  # half a number is a number, too
+        raise CorruptCheckpoint(path, "its last line is cut short")
     try:
         version, count, *lines = data.decode().splitlines()
         if int(version) != VERSION:

@@ -6,7 +6,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,16 +20,18 @@ from moldau.log.checkpoints import (
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
     CorruptCheckpoint,
-    read_clean_shutdown,
-    read_offsets,
     read_partition_metadata,
     write_clean_shutdown,
     write_offsets,
     write_partition_metadata,
 )
+from moldau.log.data_directory import DataDirectory
 from moldau.log.directory_lock import DirectoryLock
+from moldau.log.directory_state import EVENTS, Event, State
+from moldau.log.errors import LogError
+from moldau.log.failure import judge
 from moldau.log.files import remove_if_there, sync_path
-from moldau.log.meta_properties import MetaProperties, NoPlace, UnusableDirectory, claim
+from moldau.log.meta_properties import NoPlace, UnusableDirectory, claim
 from moldau.log.partition_log import PartitionLog
 from moldau.log.removal import DELETED_FOLDER, remove, stray_folder_name
 
@@ -50,35 +52,15 @@ class Checkpoints(NamedTuple):
             if only is None or directory == only:
                 write_offsets(directory, name, offsets)
 
-
-class DataDirectory:
-    """One data folder and what its checkpoints said when it was opened."""
-
-    __slots__ = (
-        "clean", "ends_at_failure", "failure", "folders", "high_watermarks", "lock", "meta", "path", "recovery_points",
-        "starts",
-    )  # fmt: skip
-
-    def __init__(self, path: str, lock: DirectoryLock, meta: MetaProperties) -> None:
-        self.path = path
-        self.lock = lock
-        self.meta = meta
-        self.failure: str | None = None
-        self.ends_at_failure: dict[TopicPartition, int] = {}
-        self.clean = read_clean_shutdown(path)
-        self.folders: set[TopicPartition] = set()
-        self.recovery_points = _offsets(path, RECOVERY_POINTS)
-        self.starts = _offsets(path, LOG_START_OFFSETS)
-        self.high_watermarks = _offsets(path, HIGH_WATERMARKS)
-
-
-def _offsets(path: str, name: str) -> dict[TopicPartition, int]:
-    """What a checkpoint says; without it a start scans more than it had to, but loses nothing."""
-    try:
-        return read_offsets(path, name)
-    except CorruptCheckpoint as wrong:
-        LOGGER.warning("%s; going on without it", wrong)
-        return {}
+    def write_all(self) -> dict[str, OSError]:
+        """Write those of every directory; gives the failures, for whoever owns the directories to judge."""
+        failures: dict[str, OSError] = {}
+        for directory in dict.fromkeys(each[0] for each in self.files):
+            try:
+                self.write(directory)
+            except OSError as failure:
+                failures[directory] = failure
+        return failures
 
 
 def _unmark(directory: DataDirectory) -> None:
@@ -107,6 +89,7 @@ class LogDirectories:
         self._directories = {each.path: each for each in directories}
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._doomed: list[str] = []
+        self.on_offline: Callable[[str, list[TopicPartition]], None] | None = None
         for each in directories:
             self._look_around(each)
         _refuse_doubles(directories)
@@ -156,8 +139,16 @@ class LogDirectories:
 
     @property
     def failures(self) -> dict[Path, str]:
-        """Folders whose last write failed, with the reason."""
-        return {Path(each.path): each.failure or "" for each in self._directories.values() if self._is_failing(each)}
+        """Directories that are offline, with the reason."""
+        return self._in_state(State.OFFLINE)
+
+    @property
+    def full(self) -> dict[Path, str]:
+        """Directories that had no room the last time."""
+        return self._in_state(State.FULL)
+
+    def _in_state(self, state: State) -> dict[Path, str]:
+        return {Path(each.path): each.failure for each in self._directories.values() if each.state is state}
 
     def directory_id(self, path: Path | str) -> str:
         return self._directories[str(path)].meta.directory_id
@@ -167,30 +158,41 @@ class LogDirectories:
         return max((each.high_watermarks.get(partition, 0) for each in self._directories.values()), default=0)
 
     def fail(self, path: Path | str, failure: OSError) -> None:
-        """A write to a folder failed: say so once, and put no new partition there."""
+        """The disk refused something in a directory: one that has failed takes all its partitions offline."""
         directory = self._directories[str(path)]
-        if directory.failure is None:
-            LOGGER.error("data folder %s: %s", path, failure)
-        directory.failure = failure.strerror or str(failure)
-        directory.ends_at_failure = {
-            partition: self._logs[partition].end_offset for partition in self._logs_in(directory)
-        }
+        reason = failure.strerror or str(failure)
+        event = EVENTS.get(judge(failure))
+        if event is None:
+            LOGGER.warning("log directory %s: %s", path, failure)
+        elif directory.advance(event, reason):
+            if directory.state is State.FULL:
+                LOGGER.error("log directory %s is full: %s", path, reason)
+            else:
+                self._take_offline(directory, failure)
 
-    def _is_failing(self, directory: DataDirectory) -> bool:
-        """A log that has grown since a write failed shows that the folder can be written to again."""
-        if directory.failure is None:
-            return False
-        ends = directory.ends_at_failure
-        if any(self._logs[partition].end_offset > ends.get(partition, 0) for partition in self._logs_in(directory)):
-            directory.failure = None
-        return directory.failure is not None
+    def _take_offline(self, directory: DataDirectory, failure: OSError) -> None:
+        gone = sorted(directory.folders & self._logs.keys())
+        where = f" ({failure.filename})" if failure.filename else ""
+        LOGGER.error(
+            "log directory %s is offline with its %d partitions until the broker starts again: %s%s",
+            directory.path, len(gone), directory.failure, where,
+        )  # fmt: skip
+        for partition in gone:
+            self._logs[partition].offline = directory.failure
+        if self.on_offline is not None:
+            self.on_offline(directory.path, gone)
 
-    def _logs_in(self, directory: DataDirectory) -> Set[TopicPartition]:
-        return directory.folders & self._logs.keys()
+    def look_for_room(self) -> None:
+        """See whether full directories can be written to again; may be called as often as one likes."""
+        for directory in self._directories.values():
+            if directory.state is State.FULL and directory.has_room():
+                directory.advance(Event.WRITTEN)
+                LOGGER.info("log directory %s has room again", directory.path)
 
     def _places(self) -> list[DataDirectory]:
-        """Where a new partition may go, best first: the fewest partitions, and last where a write has failed before."""
-        return sorted(self._directories.values(), key=lambda each: (self._is_failing(each), len(each.folders)))
+        """Where a new partition may go, best first: the fewest partitions, and last where there was no room before."""
+        usable = [each for each in self._directories.values() if each.state is not State.OFFLINE]
+        return sorted(usable, key=lambda each: (each.state is State.FULL, len(each.folders)))
 
     def has_folder(self, partition: TopicPartition) -> bool:
         return any(partition in each.folders for each in self._directories.values())
@@ -253,21 +255,29 @@ class LogDirectories:
             path = f"{home.path}/{partition}"
             try:
                 log = PartitionLog.create(path, partition=partition, topic_id=topic_id, config=config, now_ms=now_ms)
+            except FileExistsError:
+                LOGGER.error("%s is in the way of a new partition; move it away", path)
+                continue
             except OSError as failure:
-                if not isinstance(failure, FileExistsError):
-                    shutil.rmtree(path, ignore_errors=True)  # half made, it would be in the way of the next try
+                shutil.rmtree(path, ignore_errors=True)  # half made, it would be in the way of the next try
                 self.fail(home.path, failure)
                 continue
-            home.failure = None  # a full disk has room again
+            home.advance(Event.WRITTEN)
             home.folders.add(partition)
             return log
         raise NoPlace(f"no data folder can be written to: {partition} has no place")
 
     def delete(self, log: PartitionLog) -> None:
         """Free the partition's name at once and its disk soon."""
+        home = self._directories[os.path.dirname(log.path)]
+        if home.state is not State.OFFLINE:  # else the next start finds the folder of a topic that is gone
+            try:
+                self._doomed.append(log.delete())
+            except OSError as failure:
+                self.fail(home.path, failure)
+                raise
         self._logs.pop(log.partition, None)
-        self._directories[os.path.dirname(log.path)].folders.discard(log.partition)
-        self._doomed.append(log.delete())
+        home.folders.discard(log.partition)
 
     def unclaimed(self) -> dict[TopicPartition, TopicId | None]:
         """Partitions that have a folder here but that nobody asked for, with the id of their topic if they tell it."""
@@ -289,7 +299,9 @@ class LogDirectories:
     def checkpoints(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> Checkpoints:
         """Recovery points and log starts of all folders, and the high watermarks if they are given."""
         files: list[tuple[str, str, Mapping[TopicPartition, int]]] = []
-        for path in self._directories:
+        for path, directory in self._directories.items():
+            if directory.state is State.OFFLINE:
+                continue
             logs = [log for log in self._logs.values() if os.path.dirname(log.path) == path]
             points = {log.partition: int(log.recovery_point) for log in logs}
             starts = {
@@ -307,20 +319,19 @@ class LogDirectories:
         """Stop cleanly. A folder with a log that could not be closed is recovered at the next start."""
         if high_watermarks is None:
             high_watermarks = {partition: int(log.end_offset) for partition, log in self._logs.items()}
-        unclean: set[str] = set()
         with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="moldau-close") as pool:
-            for log, failure in pool.map(_close, self._logs.values()):
-                if failure is not None:
-                    LOGGER.error("%s: could not be closed: %s", log.partition, failure)
-                    unclean.add(os.path.dirname(log.path))
+            logs = [log for log in self._logs.values() if log.offline is None]
+            unclean = {os.path.dirname(log.path) for log in pool.map(_close, logs) if log is not None}
         offsets = self.checkpoints(high_watermarks)
-        for path in self._directories:
+        for path, directory in self._directories.items():
+            if directory.state is State.OFFLINE:
+                continue
             try:
                 offsets.write(path)
                 if path not in unclean:
                     write_clean_shutdown(path, broker_epoch)
             except OSError as failure:
-                LOGGER.error("data folder %s: %s; the next start recovers its partitions", path, failure)
+                LOGGER.error("log directory %s: %s; the next start recovers its partitions", path, failure)
         _release(each.lock for each in self._directories.values())
 
 
@@ -331,12 +342,15 @@ def _topic_id(path: str) -> TopicId | None:
         raise UnusableDirectory(str(wrong)) from wrong
 
 
-def _close(log: PartitionLog) -> tuple[PartitionLog, OSError | None]:
+def _close(log: PartitionLog) -> PartitionLog | None:
+    """The log, if it could not be closed."""
+    log.on_failure = None  # it is a thread that closes, and the directory's state no longer matters
     try:
         log.close()
-    except OSError as failure:
-        return log, failure
-    return log, None
+    except (LogError, OSError) as failure:
+        LOGGER.error("%s could not be closed: %s", log.partition, failure)
+        return log
+    return None
 
 
 def _release(locks: Iterable[DirectoryLock]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import struct
 from bisect import bisect_right
+
+from moldau.log.failure import SyncFailed
 
 LOG = ".log"
 OFFSET_INDEX = ".index"
@@ -55,6 +58,8 @@ def write_all(fd: int, data: bytes | memoryview, position: int) -> None:
     view = memoryview(data)
     while view:
         count = os.pwrite(fd, view, position)
+        if count == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         view = view[count:]
         position += count
 
@@ -79,12 +84,24 @@ def replace(path: str, data: bytes, *, sync: bool) -> None:
     try:
         write_all(fd, data, 0)
         if sync:
-            os.fsync(fd)
+            sync_file(fd, path)
+    except BaseException:
+        with contextlib.suppress(OSError):  # half a file would only take room that is short already
+            os.unlink(temporary)
+        raise
     finally:
         os.close(fd)
     os.replace(temporary, path)
     if sync:
         sync_path(os.path.dirname(path))
+
+
+def sync_file(fd: int, path: str) -> None:
+    """fsync, whose failure is told apart from all others: after it nobody knows what the disk has."""
+    try:
+        os.fsync(fd)
+    except OSError as failure:
+        raise SyncFailed(failure.errno, failure.strerror, path) from failure
 
 
 def sync_path(path: str) -> None:
@@ -94,7 +111,7 @@ def sync_path(path: str) -> None:
     except FileNotFoundError:
         return
     try:
-        os.fsync(fd)
+        sync_file(fd, path)
     finally:
         os.close(fd)
 

@@ -32,6 +32,12 @@ class LeaderEpochs:
         for entry in entries or ():
             self.assign(entry.epoch, entry.start_offset)
 
+    def copy(self) -> LeaderEpochs:
+        """For a change that counts only once it is in the file."""
+        copied = LeaderEpochs()
+        copied.entries, copied.latest = self.entries[:], self.latest
+        return copied
+
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Note that an epoch begins at an offset; True when that changed anything."""
         entries = self.entries

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -16,23 +15,25 @@ from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset, TopicId, TopicPartition
 from moldau.log import recovery, timestamps, truncation
+from moldau.log.availability import Availability
 from moldau.log.checkpoints import write_leader_epochs, write_partition_metadata
 from moldau.log.errors import LogError
 from moldau.log.file_range import EMPTY, FileRange
 from moldau.log.files import TRANSACTION_INDEX
 from moldau.log.flush_point import FlushPoint, paths_to_sync
-from moldau.log.indexes.transaction_index import AbortedTransaction, aborted_between, append_aborted
+from moldau.log.indexes.transaction_index import aborted_between
 from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from moldau.log.leader_epochs import EpochEnd, LeaderEpochs
+from moldau.log.marker_append import append_marker
 from moldau.log.markers import read_marker
-from moldau.log.producer_snapshot import write_snapshot
-from moldau.log.producer_state import Marker, Origin, Producer, ProducerStates
+from moldau.log.producer_state import Marker, Origin, ProducerStates
 from moldau.log.removal import Removals
-from moldau.log.replicated import check_replicated
+from moldau.log.replicated import append_replicated
+from moldau.log.rolling import roll_at, take_snapshot
 from moldau.log.segment import Segment
 from moldau.log.timestamps import TimestampedOffset
 from moldau.log.validation import Validator
-from moldau.wire.batch import CONTROL, BatchHeader, stamp
+from moldau.wire.batch import CONTROL, stamp
 
 __all__ = ["EMPTY", "Appended", "FlushPoint", "PartitionLog", "TimestampedOffset"]
 
@@ -49,16 +50,16 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
     duplicate: bool = False
 
 
-class PartitionLog:
+class PartitionLog(Availability):
     __slots__ = (
-        "active", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset", "on_failure",
-        "partition", "path", "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id",
+        "active", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset", "path",
+        "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id",
         "validator",
     )  # fmt: skip
 
     def __init__(self, loaded: recovery.Loaded, *, partition: TopicPartition, topic_id: TopicId) -> None:
+        super().__init__(partition)
         self.path = loaded.path
-        self.partition = partition
         self.topic_id = topic_id
         self.segments: list[Segment] = loaded.segments
         self.active = loaded.segments[-1]
@@ -71,7 +72,6 @@ class PartitionLog:
         self.epochs_dirty = False
         self.hints: dict[int, int] = {}
         self.removals = Removals()
-        self.on_failure: Callable[[OSError], None] | None = None
         self.update_config(loaded.config)
 
     @classmethod
@@ -144,6 +144,8 @@ class PartitionLog:
 
         `verified` says that the coordinator knows of the transaction a transactional batch belongs to.
         """
+        if self.offline is not None:
+            raise self.refuse_offline()
         if origin is Origin.CLIENT:
             checked = self.validator.validate(records, now_ms)
         else:
@@ -161,29 +163,26 @@ class PartitionLog:
                 return Appended(first, last, known.timestamp, self.log_start_offset, True)
         last_offset = Offset(offset + header.last_offset_delta)
         stamp(records, 0, offset, leader_epoch)
-        self._write(records, last_offset, header.max_timestamp, first_offset=offset, now_ms=now_ms)
+        # What may fail comes first and what only changes memory last; an epoch without records does no harm.
         if leader_epoch != self.epochs.latest:
             self.assign_epoch(leader_epoch, offset)
-        if header.producer_id >= 0:
-            self._remember(header, marker, first_offset=offset, last_offset=last_offset)
+        if marker is None:
+            timestamp = header.max_timestamp
+            self.write(records, last_offset, timestamp, first_offset=offset, now_ms=now_ms)
+            if header.producer_id >= 0:
+                self.producers.apply(header, first_offset=offset, last_offset=last_offset, timestamp=timestamp)
+        else:
+            append_marker(self, records, header, marker, offset=offset, last_offset=last_offset, now_ms=now_ms)
         return Appended(offset, last_offset, checked.log_append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, records: memoryview, *, now_ms: int) -> Appended:
         """Write a leader's batches with the offsets and epochs they have; a batch that is cut short is left out."""
-        found = check_replicated(records, self.partition, self.end_offset)
-        first_offset = Offset(found[0][1].base_offset) if found else self.end_offset
-        for batch, header in found:
-            first, last = Offset(header.base_offset), Offset(header.last_offset)
-            self._write(batch, last, header.max_timestamp, first_offset=first, now_ms=now_ms)
-            if header.leader_epoch > self.epochs.latest:
-                self.assign_epoch(header.leader_epoch, first)
-            if header.producer_id >= 0:
-                marker = read_marker(batch) if header.is_control else None
-                if marker is not None or not header.is_control:
-                    self._remember(header, marker, first_offset=first, last_offset=last)
+        if self.offline is not None:
+            raise self.refuse_offline()
+        first_offset = append_replicated(self, records, now_ms)
         return Appended(first_offset, Offset(self.end_offset - 1), NO_TIMESTAMP, self.log_start_offset)
 
-    def _write(
+    def write(
         self, batch: memoryview, last_offset: Offset, max_timestamp: int, *, first_offset: Offset, now_ms: int
     ) -> None:
         """Write one batch, in a new segment if the active one is full; nothing has changed when that fails."""
@@ -196,38 +195,36 @@ class PartitionLog:
             )
         try:
             if segment.is_full(size, last_offset, max_timestamp, config=config, now_ms=now_ms):
-                segment = self.roll_at(first_offset, now_ms)
+                segment = roll_at(self, first_offset, now_ms)
             segment.append(batch, size, last_offset=last_offset, max_timestamp=max_timestamp)
         except OSError as failure:
-            if self.on_failure is not None:
-                self.on_failure(failure)
-            message = f"{self.partition}: could not write to {segment.path}: {failure.strerror}"
-            raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, message) from failure
+            raise self.fail(failure) from failure
         self.end_offset = self.producers.end_offset = Offset(last_offset + 1)
 
-    def _remember(
-        self, header: BatchHeader, marker: Marker | None, *, first_offset: Offset, last_offset: Offset
+    def roll_if_full(
+        self, batch: memoryview, last_offset: Offset, max_timestamp: int, *, first_offset: Offset, now_ms: int
     ) -> None:
-        timestamp = header.max_timestamp
-        if marker is None:
-            self.producers.apply(header, first_offset=first_offset, last_offset=last_offset, timestamp=timestamp)
-            return
-        completed = self.producers.apply_marker(header, marker, offset=last_offset, timestamp=timestamp)
-        if completed is not None:
-            stable = self.producers.complete(completed)
-            if completed.is_aborted:
-                self.active.aborted = True
-                append_aborted(self.active.prefix + TRANSACTION_INDEX, AbortedTransaction.of(completed, stable))
+        with self.storage():
+            if self.active.is_full(len(batch), last_offset, max_timestamp, config=self.config, now_ms=now_ms):
+                roll_at(self, first_offset, now_ms)
 
     def read(self, offset: Offset, *, bytes_max: int, end: Offset, one_batch: bool) -> FileRange:
         """From the batch that holds `offset` up to `bytes_max` bytes or the batch that holds `end`.
 
         The last batch may be cut. With `one_batch` the first one is whole, however large.
         """
+        if self.offline is not None:
+            raise self.refuse_offline()
         if not self.log_start_offset <= offset <= self.end_offset:
             raise self._out_of_range(offset)
         if offset >= end:
             return EMPTY
+        try:
+            return self._read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
+        except OSError as failure:
+            raise self.fail(failure) from failure
+
+    def _read(self, offset: Offset, *, bytes_max: int, end: Offset, one_batch: bool) -> FileRange:
         slot = len(self.segments) - 1
         if offset < self.active.base_offset:
             slot = self.segment_slot(offset)
@@ -284,42 +281,22 @@ class PartitionLog:
 
     def roll(self, now_ms: int) -> Segment:
         """Begin a new segment at the log's end."""
-        return self.roll_at(self.end_offset, now_ms)
-
-    def roll_at(self, first_offset: Offset, now_ms: int) -> Segment:
-        """Begin a new segment; the producers are remembered as of its start, so that it can be recovered alone."""
-        old = self.active
-        if old.base_offset == first_offset and old.size == 0:
-            return old
-        old.close()
-        segment = self.active = self.new_segment(first_offset, now_ms)
-        self.segments.append(segment)
-        self.hints.clear()
-        self.producers.end_offset = first_offset
-        self.take_snapshot()
-        return segment
-
-    def new_segment(self, base_offset: Offset, now_ms: int) -> Segment:
-        config = self.config
-        segment = Segment.create(
-            self.path, base_offset, index_interval_bytes=config.index_interval_bytes, now_ms=now_ms
-        )
-        segment.limit_age(config.segment_ms_max, config.segment_jitter_ms)
-        return segment
-
-    def take_snapshot(self) -> None:
-        """Write the producers to a file of the offset up to which they are known, unless there is one already."""
-        offset = self.producers.end_offset
-        if offset > (self.snapshot_offsets[-1] if self.snapshot_offsets else 0):
-            write_snapshot(self.path, self.producers)
-            self.snapshot_offsets.append(offset)
+        with self.storage():
+            return roll_at(self, self.end_offset, now_ms)
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Note where a leader's epoch begins. The file is synced with the next flush: until then recovery sees the
         epoch in the batches."""
-        if self.epochs.assign(epoch, start_offset):
-            write_leader_epochs(self.path, self.epochs)
-            self.epochs_dirty = True
+        changed = self.epochs.copy()
+        if changed.assign(epoch, start_offset):
+            self.save_epochs(changed)
+
+    def save_epochs(self, changed: LeaderEpochs) -> None:
+        """Let them count once they are in the file."""
+        with self.storage():
+            write_leader_epochs(self.path, changed)
+        self.epochs = changed
+        self.epochs_dirty = True
 
     def epoch_end(self, leader_epoch: int) -> EpochEnd:
         return self.epochs.end_of(leader_epoch, self.end_offset)
@@ -329,6 +306,8 @@ class PartitionLog:
 
     def flush_point(self, *, rolled_only: bool = False) -> FlushPoint:
         """What to sync to make everything safe so far, or with `rolled_only` everything but the active segment."""
+        if self.offline is not None:
+            raise self.refuse_offline()
         offset = Offset(self.active.base_offset) if rolled_only else self.end_offset
         paths = paths_to_sync(self.path, self.segments, recovery_point=self.recovery_point, rolled_only=rolled_only)
         if self.epochs_dirty:
@@ -340,61 +319,69 @@ class PartitionLog:
         """Everything below the offset is on the disk, unless it was truncated meanwhile."""
         self.recovery_point = max(self.recovery_point, min(offset, self.end_offset))
 
+    def flush_failed(self, failure: OSError) -> LogError:
+        """A flush did not get through: if it was for lack of descriptors, the next one covers the same."""
+        self.epochs_dirty = True
+        return self.fail(failure)
+
     def flush(self) -> None:
         point = self.flush_point()
-        point.sync()
+        try:
+            point.sync()
+        except OSError as failure:
+            raise self.flush_failed(failure) from failure
         self.flushed(point.offset)
 
     def close(self) -> None:
         """Stop cleanly: everything is on the disk, and the next start needs to scan nothing."""
-        self.take_snapshot()
-        self.active.close()
+        with self.storage():
+            take_snapshot(self)
+            self.active.close()
         if self.unflushed_records or self.epochs_dirty:
             self.flush()
 
     def rest(self) -> None:
         """Give back what an idle log does not need: a descriptor and the index in memory."""
-        self.active.rest()
+        with self.storage():
+            self.active.rest()
 
     def offset_for_timestamp(self, timestamp_ms: int) -> TimestampedOffset | None:
         """The first record that is not earlier than a time."""
-        return timestamps.first_at_or_after(self.segments, timestamp_ms, start_offset=self.log_start_offset)
+        with self.storage():
+            return timestamps.first_at_or_after(self.segments, timestamp_ms, start_offset=self.log_start_offset)
 
     def max_timestamp(self) -> TimestampedOffset | None:
         """The first record that has the largest timestamp of all."""
-        return timestamps.latest(self.segments[self.segment_slot(self.log_start_offset) :])
+        with self.storage():
+            return timestamps.latest(self.segments[self.segment_slot(self.log_start_offset) :])
 
     def truncate_to(self, offset: Offset, *, now_ms: int) -> bool:
         """Drop the batch that holds an offset and everything after it; False when there is nothing to drop."""
-        return truncation.truncate_to(self, offset, now_ms)
+        with self.storage(whole=False):
+            return truncation.truncate_to(self, offset, now_ms)
 
     def restart_at(self, offset: Offset, *, now_ms: int) -> None:
         """Empty the log and let it go on at an offset."""
-        truncation.restart_at(self, offset, now_ms)
+        with self.storage(whole=False):
+            truncation.restart_at(self, offset, now_ms)
 
     def advance_log_start(self, offset: Offset, *, now_ms: int = 0) -> None:
         """Begin at a later offset; segments that lie before it go. The caller keeps it below the high watermark."""
-        truncation.advance_log_start(self, offset, now_ms)
+        with self.storage():
+            truncation.advance_log_start(self, offset, now_ms)
 
     def delete_old_segments(self, now_ms: int, high_watermark: Offset) -> int:
         """Apply retention; gives the number of segments that went."""
-        return truncation.delete_old_segments(self, now_ms, high_watermark)
+        with self.storage():
+            return truncation.delete_old_segments(self, now_ms, high_watermark)
 
     def delete(self) -> str:
         """Rename the folder so that the partition's name is free at once; gives the folder that is to be removed."""
         return truncation.delete(self)
 
-    def active_producers(self) -> Iterator[tuple[int, Producer]]:
-        yield from self.producers.producers.items()
-
-    @property
-    def first_undecided_offset(self) -> Offset | None:
-        """Where the oldest transaction begins that is neither committed nor aborted."""
-        ongoing = self.producers.ongoing
-        return Offset(next(iter(ongoing))) if ongoing else None
-
     def aborted_transactions(self, start: Offset, end: Offset) -> list[tuple[int, int]]:
         """First offset and producer id of the aborted transactions with records in [start, end)."""
-        segments = [segment for segment in self.segments[self.segment_slot(start) :] if segment.has_aborted()]
-        found = aborted_between([segment.prefix + TRANSACTION_INDEX for segment in segments], start, end)
+        with self.storage():
+            segments = [segment for segment in self.segments[self.segment_slot(start) :] if segment.has_aborted()]
+            found = aborted_between([segment.prefix + TRANSACTION_INDEX for segment in segments], start, end)
         return [(each.first_offset, each.producer_id) for each in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import struct
 
@@ -74,8 +75,14 @@ def _load(states: ProducerStates, entry: tuple[int, ...]) -> None:
 
 
 def write_snapshot(directory: str, states: ProducerStates) -> None:
+    """A failure leaves no half of a file, or one whose checksum is wrong."""
     path = f"{directory}/{offset_name(states.end_offset)}{SNAPSHOT}"
-    write_at(path, encode_snapshot(states), 0)
+    try:
+        write_at(path, encode_snapshot(states), 0)
+    except OSError:
+        with contextlib.suppress(OSError):
+            remove_if_there(path)
+        raise
 
 
 def load_latest(directory: str, offsets: list[int], states: ProducerStates) -> None:

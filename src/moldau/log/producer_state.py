@@ -7,6 +7,7 @@ finished ones the followers may not have yet, because both hold back the last st
 from __future__ import annotations
 
 import logging
+from collections import deque
 from enum import Enum
 from typing import NamedTuple
 
@@ -95,7 +96,7 @@ class ProducerStates:
         self.end_offset = end_offset
         self.producers: dict[int, Producer] = {}
         self.ongoing: dict[int, int] = {}  # first offset to producer id; offsets grow, so the oldest comes first
-        self.unreplicated: dict[int, int] = {}  # first offset to the marker's offset
+        self.unreplicated: deque[tuple[int, int]] = deque()  # first offset and the marker's, by which they are sorted
 
     def admit(self, header: BatchHeader, *, offset: int, origin: Origin, verified: bool) -> SentBatch | None:
         """Check a data batch. A client's retry is not refused: the batch that it repeats is given back instead."""
@@ -211,31 +212,46 @@ class ProducerStates:
         producer = self.producers.get(header.producer_id)
         if producer is None:
             producer = self.producers[header.producer_id] = Producer()
-        first_offset = producer.transaction_start
+        completed = self.completed_by(header, marker, offset=offset)
         if producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
             producer.batches.clear()
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = timestamp
         producer.transaction_start = NO_OFFSET
-        if first_offset < 0:
+        return completed
+
+    def completed_by(self, header: BatchHeader, marker: Marker, *, offset: int) -> CompletedTransaction | None:
+        """The transaction that a marker would end, which changes nothing yet."""
+        producer = self.producers.get(header.producer_id)
+        if producer is None or producer.transaction_start < 0:
             return None
-        return CompletedTransaction(header.producer_id, first_offset, offset, not marker.is_commit)
+        return CompletedTransaction(header.producer_id, producer.transaction_start, offset, not marker.is_commit)
+
+    def stable_after(self, transaction: CompletedTransaction) -> int:
+        """The last stable offset that the marker of a transaction leaves."""
+        others = (first for first in self.ongoing if first != transaction.first_offset)
+        return next(others, transaction.last_offset + 1)
 
     def complete(self, transaction: CompletedTransaction) -> int:
         """Move a transaction from ongoing to finished, and tell the last stable offset that its marker left."""
         self.ongoing.pop(transaction.first_offset, None)
-        self.unreplicated[transaction.first_offset] = transaction.last_offset
+        self.unreplicated.append((transaction.first_offset, transaction.last_offset))
         return next(iter(self.ongoing), transaction.last_offset + 1)
 
     def replicated_to(self, high_watermark: int) -> None:
         """Finished transactions whose markers are below the high watermark hold nothing back any longer."""
-        if self.unreplicated:
-            self.unreplicated = {first: last for first, last in self.unreplicated.items() if last >= high_watermark}
+        unreplicated = self.unreplicated
+        while unreplicated and unreplicated[0][1] < high_watermark:
+            unreplicated.popleft()
 
     def first_unstable_offset(self) -> int | None:
         """The first offset of the oldest transaction that readers of committed records must wait for."""
-        return min([*self.ongoing, *self.unreplicated], default=None)
+        oldest = next(iter(self.ongoing), None)
+        if not self.unreplicated:
+            return oldest
+        finished = min(self.unreplicated)[0]
+        return finished if oldest is None else min(oldest, finished)
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget producers that have been silent for long; one with an open transaction stays."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import uuid
 from collections.abc import Iterable
 
 from moldau.core.ids import TopicPartition
-from moldau.log.files import DELETED, SEGMENT_SUFFIXES, SNAPSHOT, offset_name, remove_if_there
+from moldau.log.files import DELETED, LOG, SEGMENT_SUFFIXES, SNAPSHOT, offset_name, remove_if_there
 from moldau.log.segment import Segment
+
+LOGGER = logging.getLogger(__name__)
 
 DELETED_FOLDER = "-delete"
 STRAY_FOLDER = "-stray"
@@ -34,13 +37,22 @@ class Removals:
             return
         self.pending.append((due_ms, renamed))
 
-    def add_segments(self, directory: str, segments: Iterable[Segment], due_ms: int) -> None:
-        """A segment goes with its indexes and with the producer snapshot taken at its start."""
-        for segment in segments:
-            segment.forget()
-            for suffix in SEGMENT_SUFFIXES:
-                self.add(segment.prefix + suffix, due_ms)
-            self.add(f"{directory}/{offset_name(segment.base_offset)}{SNAPSHOT}", due_ms)
+    def add_segment(self, directory: str, segment: Segment, due_ms: int) -> OSError | None:
+        """A segment goes with its indexes and with the producer snapshot taken at its start.
+
+        While its log has its name nothing has changed, and a failure is raised; without the log the segment is gone,
+        and the first failure to take the rest along is given back.
+        """
+        self.add(segment.path, due_ms)
+        segment.forget()
+        failure: OSError | None = None
+        beside = [segment.prefix + suffix for suffix in SEGMENT_SUFFIXES if suffix != LOG]
+        for path in (*beside, f"{directory}/{offset_name(segment.base_offset)}{SNAPSHOT}"):
+            try:
+                self.add(path, due_ms)
+            except OSError as wrong:
+                failure = failure or wrong
+        return failure
 
     def due(self, now_ms: int) -> list[str]:
         """Paths whose time has come; they are the caller's to delete."""
@@ -52,12 +64,15 @@ class Removals:
 
 
 def remove(paths: Iterable[str]) -> None:
-    """Delete files and folders; may run in any thread."""
+    """Delete files and folders; may run in any thread. What can't be deleted now is at the next start."""
     for path in paths:
-        if os.path.isdir(path):
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            remove_if_there(path)
+        try:
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            else:
+                remove_if_there(path)
+        except OSError as failure:
+            LOGGER.warning("%s could not be deleted, which the next start tries again: %s", path, failure.strerror)
 
 
 def deleted_folder_name(partition: TopicPartition) -> str:

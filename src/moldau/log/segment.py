@@ -16,15 +16,17 @@ from zlib import crc32
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
+from moldau.log.failure import NotUndone
 from moldau.log.files import (
     LOG,
     OFFSET_INDEX,
-    SEGMENT_SUFFIXES,
     TIME_INDEX,
     TRANSACTION_INDEX,
     OpenFile,
     offset_name,
+    remove_if_there,
     size_of,
+    write_all,
 )
 from moldau.log.indexes.offset_index import ENTRY as OFFSET_ENTRY
 from moldau.log.indexes.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
@@ -108,13 +110,23 @@ class Segment:
 
     @classmethod
     def create(cls, directory: str, base_offset: int, *, index_interval_bytes: int, now_ms: int) -> Segment:
-        """A new, empty segment; what a crash may have left under its names goes."""
+        """A new, empty segment; what a crash may have left under its names goes.
+
+        The log file comes last: while it is missing, the rest is of no meaning to a later start. One that was made
+        although opening it failed would end the log at its base, while the segment before it is still written to.
+        """
         segment = cls(directory, base_offset, size=0, index_interval_bytes=index_interval_bytes, created_ms=now_ms)
-        for suffix in SEGMENT_SUFFIXES:
-            if suffix in (LOG, OFFSET_INDEX, TIME_INDEX):
+        remove_if_there(segment.prefix + TRANSACTION_INDEX)
+        try:
+            for suffix in (OFFSET_INDEX, TIME_INDEX, LOG):
                 os.close(os.open(segment.prefix + suffix, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644))
-            elif os.path.exists(segment.prefix + suffix):
-                os.unlink(segment.prefix + suffix)
+        except OSError as failure:
+            try:
+                for suffix in (LOG, TIME_INDEX, OFFSET_INDEX):
+                    remove_if_there(segment.prefix + suffix)
+            except OSError:
+                raise NotUndone.after(failure) from failure
+            raise
         return segment
 
     @property
@@ -128,28 +140,36 @@ class Segment:
         return OpenFile(self.path, os.O_RDONLY)
 
     def wake(self) -> OpenFile:
-        """Get ready to be appended to."""
-        self.file = OpenFile(self.path, os.O_RDWR)
+        """Get ready to be appended to; awake only when everything was read."""
+        file = OpenFile(self.path, os.O_RDWR)
         self.offset_index.entries.load()
         self.time_index.entries.load()
-        self.awake = True
         self.load_max_timestamp()
-        return self.file
+        self.awake = True
+        self.file = file
+        return file
 
     def rest(self) -> None:
-        """Give back descriptor and memory; the next append wakes the segment again."""
+        """Give back descriptor and memory; the next append wakes the segment again. It stays awake if it can't."""
         if self.awake:
-            self.offset_index.entries.unload()
-            self.time_index.entries.unload()
-            self.awake = False
-            self.file = None
+            self.offset_index.entries.save()
+            self.time_index.entries.save()
+            self.forget()
 
-    def close(self) -> None:
-        """Rest with a last time index entry, so that the largest timestamp is found without reading the log."""
+    def seal(self) -> None:
+        """Save the indexes with a last time entry, by which the largest timestamp is found without reading the log.
+
+        A sealed segment may still be appended to, as happens when the one after it could not be made.
+        """
         if self.awake:
             if self.max_timestamp > NO_TIMESTAMP:
                 self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
-            self.rest()
+            self.offset_index.entries.save()
+            self.time_index.entries.save()
+
+    def close(self) -> None:
+        self.seal()
+        self.rest()
 
     def load_max_timestamp(self) -> Timed:
         """The largest timestamp so far and the last offset of the first batch that has it."""
@@ -163,12 +183,20 @@ class Segment:
         position = self.size
         try:
             count = os.pwrite(file.fd, data, position)
-            while count != size:
-                count += os.pwrite(file.fd, memoryview(data)[count:], position + count)
-        except OSError:
-            os.ftruncate(file.fd, position)
+            if count != size:
+                write_all(file.fd, memoryview(data)[count:], position + count)
+        except OSError as failure:
+            self._take_back(file.fd, position, failure)
             raise
         self.note(last_offset, max_timestamp, position=position, size=size)
+
+    @staticmethod
+    def _take_back(fd: int, position: int, failure: OSError) -> None:
+        """Cut off what is there of a failed write: a clean start would take it for a part of the log."""
+        try:
+            os.ftruncate(fd, position)
+        except OSError:
+            raise NotUndone.after(failure) from failure
 
     def note(self, last_offset: int, max_timestamp: int, *, position: int, size: int) -> None:
         """Account for a batch that is in the file."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from moldau.core.ids import Offset
 from moldau.log.checkpoints import write_leader_epochs
+from moldau.log.failure import Verdict, judge
 from moldau.log.files import SNAPSHOT, TRANSACTION_INDEX, offset_name, remove_if_there
 from moldau.log.indexes.transaction_index import truncate_aborted
+from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.recovery import rebuild_producers
 from moldau.log.removal import deleted_folder_name
 from moldau.log.retention import expired
+from moldau.log.rolling import new_segment, take_snapshot
 from moldau.log.segment import Segment
 
 if TYPE_CHECKING:
@@ -20,35 +24,36 @@ if TYPE_CHECKING:
 
 
 def truncate_to(log: PartitionLog, offset: Offset, now_ms: int) -> bool:
-    """Drop the batch that holds an offset and everything after it; False when the log ends before it anyway."""
+    """Drop the batch that holds an offset and everything after it; False when the log ends before it anyway.
+
+    A failure half way can't be undone: the log is offline then, and the files are read again at the next start.
+    """
     if offset >= log.end_offset:
-        _save_epochs(log, log.epochs.truncate_end(log.end_offset))
+        _truncate_epochs(log, log.end_offset)
         return False
     if offset < log.segments[0].base_offset:
         restart_at(log, offset, now_ms)
         return True
-    gone = [segment for segment in log.segments if segment.base_offset > offset]
-    _drop(log, gone, now_ms)
+    _drop(log, [segment for segment in reversed(log.segments) if segment.base_offset > offset], now_ms)
     log.active = log.segments[-1]
     log.end_offset = Offset(log.active.truncate_to(offset))
     truncate_aborted(log.active.prefix + TRANSACTION_INDEX, offset)
     log.log_start_offset = min(log.log_start_offset, log.end_offset)
     log.recovery_point = min(log.recovery_point, log.end_offset)
     log.hints.clear()
-    _save_epochs(log, log.epochs.truncate_end(log.end_offset))
+    _truncate_epochs(log, log.end_offset)
     _reload_producers(log)
     return True
 
 
 def restart_at(log: PartitionLog, offset: Offset, now_ms: int) -> None:
     """Empty the log and let it go on at an offset: what the leader has of it begins there."""
-    _drop(log, log.segments[:], now_ms)
-    log.segments = [log.new_segment(offset, now_ms)]
+    _drop(log, log.segments[::-1], now_ms)
+    log.segments = [new_segment(log, offset, now_ms)]
     log.active = log.segments[0]
     log.log_start_offset = log.end_offset = log.recovery_point = offset
     log.hints.clear()
-    log.epochs.clear()
-    _save_epochs(log, True)
+    log.save_epochs(LeaderEpochs())
     for snapshot in log.snapshot_offsets:
         remove_if_there(f"{log.path}/{offset_name(snapshot)}{SNAPSHOT}")
     log.snapshot_offsets.clear()
@@ -56,15 +61,30 @@ def restart_at(log: PartitionLog, offset: Offset, now_ms: int) -> None:
 
 
 def advance_log_start(log: PartitionLog, offset: Offset, now_ms: int) -> None:
-    """Begin at a later offset; segments that lie before it go."""
+    """Begin at a later offset; segments that lie before it go.
+
+    Where it begins is in memory until the next checkpoint, so a segment that could not be dropped is tried again.
+    """
     if offset <= log.log_start_offset:
         return
     log.log_start_offset = offset
-    _save_epochs(log, log.epochs.truncate_start(offset))
+    _forget_first_epochs(log, offset)
     log.producers.replicated_to(offset)
     log.producers.end_offset = max(log.producers.end_offset, offset)
     keep = next((slot for slot in range(len(log.segments) - 1, 0, -1) if log.segments[slot].base_offset <= offset), 0)
     _drop(log, log.segments[:keep], now_ms)
+
+
+def _forget_first_epochs(log: PartitionLog, offset: Offset) -> None:
+    """On a full disk the file may keep what it has, for every start forgets the same: deleting has to go on."""
+    if not log.epochs.truncate_start(offset):
+        return
+    log.epochs_dirty = True
+    try:
+        write_leader_epochs(log.path, log.epochs)
+    except OSError as failure:
+        if judge(failure) is Verdict.OFFLINE:
+            raise
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int, high_watermark: Offset) -> int:
@@ -90,18 +110,20 @@ def delete_old_segments(log: PartitionLog, now_ms: int, high_watermark: Offset) 
 
 
 def _drop(log: PartitionLog, gone: Sequence[Segment], now_ms: int) -> None:
-    if not gone:
-        return
-    bases = {segment.base_offset for segment in gone}
-    log.removals.add_segments(log.path, gone, now_ms + log.config.file_delete_delay_ms)
-    log.segments = [segment for segment in log.segments if segment.base_offset not in bases]
-    log.snapshot_offsets = [offset for offset in log.snapshot_offsets if offset not in bases]
+    """Take segments away one by one from an end of the log, so that what is left has no gap whatever fails."""
+    for segment in gone:
+        failure = log.removals.add_segment(log.path, segment, now_ms + log.config.file_delete_delay_ms)
+        log.segments.remove(segment)
+        if segment.base_offset in log.snapshot_offsets:
+            log.snapshot_offsets.remove(segment.base_offset)
+        if failure is not None:
+            raise failure
 
 
-def _save_epochs(log: PartitionLog, changed: bool) -> None:
-    if changed:
-        write_leader_epochs(log.path, log.epochs)
-        log.epochs_dirty = True
+def _truncate_epochs(log: PartitionLog, end_offset: Offset) -> None:
+    changed = log.epochs.copy()
+    if changed.truncate_end(end_offset):
+        log.save_epochs(changed)
 
 
 def _reload_producers(log: PartitionLog) -> None:
@@ -114,13 +136,14 @@ def _reload_producers(log: PartitionLog) -> None:
         log_start_offset=log.log_start_offset,
         end_offset=log.end_offset,
     )
-    log.take_snapshot()
+    take_snapshot(log)
 
 
 def delete(log: PartitionLog) -> str:
-    """Let go of every file and give the folder a name that says it is to be deleted."""
+    """Give the folder a name that says it is to be deleted, and let go of every file."""
+    doomed = f"{os.path.dirname(log.path)}/{deleted_folder_name(log.partition)}"
+    with contextlib.suppress(FileNotFoundError):  # somebody else deleted it: then nothing is left to do
+        os.rename(log.path, doomed)
     for segment in log.segments:
         segment.forget()
-    doomed = f"{os.path.dirname(log.path)}/{deleted_folder_name(log.partition)}"
-    os.rename(log.path, doomed)
     return doomed

@@ -5,6 +5,7 @@ The rules are pure: they read and change this object alone. The log below does t
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple, Protocol
 
 from moldau.core.errors import ErrorCode
@@ -59,7 +60,8 @@ class Partition:
         self.broker_id = broker_id
         self.leadership = leadership
         self.is_leader = leadership.leader_id == broker_id
-        self.high_watermark: Offset = log.end_offset
+        self.high_watermark = Offset(0)
+        self._advance_high_watermark(log.end_offset)
         self.watchers: set[Watcher] = set()
         self._begin_epoch()
 
@@ -70,11 +72,30 @@ class Partition:
     @property
     def last_stable_offset(self) -> Offset:
         """Below it every transaction is decided."""
-        undecided = self.log.first_undecided_offset
-        return self.high_watermark if undecided is None else min(undecided, self.high_watermark)
+        unstable = self.log.producers.first_unstable_offset()
+        return self.high_watermark if unstable is None else min(Offset(unstable), self.high_watermark)
+
+    def _advance_high_watermark(self, offset: Offset) -> None:
+        """The only place where it moves: everything below is committed, and a transaction that ended there decided."""
+        self.high_watermark = offset
+        producers = self.log.producers
+        if producers.unreplicated:
+            producers.replicated_to(offset)
+
+    @property
+    def refusal(self) -> ErrorCode:
+        """Why this broker does not serve a partition that it does not lead."""
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if self.log.offline is None else ErrorCode.KAFKA_STORAGE_ERROR
+
+    def go_offline(self) -> None:
+        """The log can't be used any more: nobody is served, and whoever waits is told."""
+        self.is_leader = False
+        self.disturb()
 
     def check_leader(self, current_leader_epoch: int) -> ErrorCode:
         """What to tell a client that believes in `current_leader_epoch` (-1: in none)."""
+        if not self.is_leader and self.log.offline is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR
         if current_leader_epoch not in (NO_EPOCH, self.leadership.leader_epoch):
             if current_leader_epoch < self.leadership.leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
@@ -90,7 +111,7 @@ class Partition:
             records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms, verified=verified
         )
         if not appended.duplicate:
-            self.high_watermark = self.log.end_offset
+            self._advance_high_watermark(self.log.end_offset)
             for watcher in self.watchers:
                 watcher.grown(self, len(records))
         return appended
@@ -110,7 +131,7 @@ class Partition:
             verified=verified,
             transaction_version=transaction_version,
         )
-        self.high_watermark = self.log.end_offset
+        self._advance_high_watermark(self.log.end_offset)
         for watcher in tuple(self.watchers):
             watcher.grown(self, len(records))
         return appended
@@ -139,14 +160,18 @@ class Partition:
     def lead(self, leadership: Leadership) -> None:
         if leadership != self.leadership:
             self.leadership = leadership
-            self.is_leader = leadership.leader_id == self.broker_id
+            self.is_leader = leadership.leader_id == self.broker_id and self.log.offline is None
             self._begin_epoch()
             self.disturb()
 
     def _begin_epoch(self) -> None:
-        """A leader's epoch begins where the log ends, also while there is no record of it."""
+        """A leader's epoch begins where the log ends, also while there is no record of it.
+
+        On a full disk it is noted with its first record: until then `epoch_end` knows it without a note.
+        """
         if self.is_leader and self.leader_epoch > self.log.epochs.latest:
-            self.log.assign_epoch(self.leader_epoch, self.log.end_offset)
+            with contextlib.suppress(LogError):
+                self.log.assign_epoch(self.leader_epoch, self.log.end_offset)
 
     def disturb(self) -> None:
         for watcher in tuple(self.watchers):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.core.topic_names import is_internal
 from moldau.wire.api import ApiKey
@@ -45,11 +45,14 @@ def _delete(topic: str, index: int, *, before: Offset, context: Context) -> Dele
     if partition is None:
         return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not partition.is_leader:
-        return _refused(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return _refused(index, partition.refusal)
     if partition.log.config.compact and not partition.log.config.delete:
         # A compacted log promises the last value of every key: nobody may cut its head off.
         return _refused(index, ErrorCode.POLICY_VIOLATION)
-    deleted = partition.delete_records(before, now_ms=context.services.clock.now_ms())
+    try:
+        deleted = partition.delete_records(before, now_ms=context.services.clock.now_ms())
+    except ApiError as refused:
+        return _refused(index, refused.code)
     if isinstance(deleted, ErrorCode):
         return _refused(index, deleted)
     return DeleteRecordsPartitionResult(partition_index=index, low_watermark=deleted)

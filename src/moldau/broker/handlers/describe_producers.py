@@ -48,7 +48,7 @@ def _active_producers(topic: str, index: int, context: Context) -> list[Producer
     if partition is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     if not partition.is_leader:
-        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "")
+        raise ApiError(partition.refusal, "")
     return [
         ProducerState(
             producer_id=producer_id,
@@ -58,5 +58,5 @@ def _active_producers(topic: str, index: int, context: Context) -> list[Producer
             coordinator_epoch=producer.coordinator_epoch,
             current_txn_start_offset=producer.transaction_start,
         )
-        for producer_id, producer in partition.log.active_producers()
+        for producer_id, producer in partition.log.producers.producers.items()
     ]

@@ -11,7 +11,7 @@ from collections import Counter
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.replication.partition import Partition
 from moldau.wire.api import ApiKey
@@ -45,7 +45,7 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsRe
             else:
                 error = _check(partition, asked)
             if error is ErrorCode.NONE and partition is not None:
-                reply = _find(partition, asked, read_committed)
+                reply = _find_or_refuse(partition, asked, read_committed)
                 if context.version < LEADER_EPOCH_SINCE:
                     reply.leader_epoch = UNKNOWN
             else:
@@ -60,6 +60,15 @@ def _check(partition: Partition | None, asked: ListOffsetsPartition) -> ErrorCod
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return partition.check_leader(asked.current_leader_epoch)
+
+
+def _find_or_refuse(
+    partition: Partition, asked: ListOffsetsPartition, read_committed: bool
+) -> ListOffsetsPartitionResponse:
+    try:
+        return _find(partition, asked, read_committed)
+    except ApiError as refused:
+        return _answer(asked, error_code=refused.code)
 
 
 def _find(partition: Partition, asked: ListOffsetsPartition, read_committed: bool) -> ListOffsetsPartitionResponse:

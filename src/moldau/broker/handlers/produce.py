@@ -98,7 +98,7 @@ def _append(partition: Partition | None, data: PartitionProduceData, work: Work)
     if partition is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not partition.is_leader:
-        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        raise ApiError(partition.refusal)
     records = data.records
     check_request(records, work.version)
     assert isinstance(records, memoryview), "the decoder gives views, and check_request refuses a missing one"
@@ -184,9 +184,9 @@ async def _after_flush(response: ProduceResponse, logs: list[PartitionLog], serv
     """`flush.messages` holds the reply back until the disk has the records; waiting requests share one fsync."""
     try:
         await asyncio.gather(*(services.flusher.flush(log) for log in logs))
-    except OSError as wrong:
+    except LogError as wrong:
         # Which of them failed is all the same: none of this request may count as stored.
-        message = f"could not be written to disk: {wrong.strerror}"
+        message = f"could not be written to disk: {wrong.message}"
         for partition in (each for topic in response.responses for each in topic.partition_responses):
             if partition.error_code == ErrorCode.NONE:
                 partition.error_code, partition.error_message = ErrorCode.KAFKA_STORAGE_ERROR, message

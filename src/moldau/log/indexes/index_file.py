@@ -35,6 +35,8 @@ class IndexFile:
 
     def load(self) -> None:
         """Bring the entries into memory, for a segment that is appended to."""
+        if self.first is not None:
+            return
         raw = read_whole(self.path) or b""
         entries = list(self._entry.iter_unpack(raw[: len(raw) - len(raw) % self._entry.size]))
         self.first = array(self._kinds[0], [entry[0] for entry in entries])
@@ -42,6 +44,7 @@ class IndexFile:
         self._written = len(entries)
 
     def unload(self) -> None:
+        """Save, and only then let go: after a failure the entries are still in memory."""
         self.save()
         self.forget()
 

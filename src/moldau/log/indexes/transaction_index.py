@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from moldau.log.failure import NotUndone
 from moldau.log.files import read_whole, size_of, write_at
 from moldau.log.producer_state import CompletedTransaction
 
@@ -25,9 +26,25 @@ class AbortedTransaction(NamedTuple):
         return cls(completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset)
 
 
-def append_aborted(path: str, aborted: AbortedTransaction) -> None:
+def append_aborted(path: str, aborted: AbortedTransaction) -> int:
+    """Add an entry, or nothing; gives the size of the file before, to which `cut` takes it back."""
     size = max(0, size_of(path))
-    write_at(path, ENTRY.pack(VERSION, *aborted), size - size % ENTRY.size)
+    size -= size % ENTRY.size
+    try:
+        write_at(path, ENTRY.pack(VERSION, *aborted), size)
+    except OSError as failure:
+        cut(path, size, failure)
+        raise
+    return size
+
+
+def cut(path: str, size: int, failure: OSError) -> None:
+    """Take an entry back because of a failure; the entry of a transaction without its marker would outlast it."""
+    try:
+        if size_of(path) > size:
+            os.truncate(path, size)
+    except OSError:
+        raise NotUndone.after(failure) from failure
 
 
 def read_aborted(path: str) -> list[AbortedTransaction]:
