@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
 from typing import TypeAlias
 
 from moldau.broker.context import Services
+from moldau.core.errors import ApiError
 from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.compaction.throttle import Throttle
 from moldau.log.partition_log import PartitionLog
+from moldau.replication.partition import Partition
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class Housekeeping:
         self._every(self._checkpoint_interval_ms, self.write_checkpoints)
         self._every(self._set("producer.id.expiration.check.interval.ms"), self.expire_producers)
         self._every(self._set("log.cleaner.backoff.ms"), self.compact)
-        self._every(lambda: COMPLETION_INTERVAL_MS, self._services.partitions.complete)
+        self._every(lambda: COMPLETION_INTERVAL_MS, self.complete)
         self._every(lambda: TICK_MS, self.flush_due)
         self._every(lambda: TICK_MS, self.remove_files)
 
@@ -52,14 +54,30 @@ class Housekeeping:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def delete_old_segments(self, now_ms: int) -> None:
-        for partition in self._services.partitions.all():
-            start = partition.log.log_start_offset
-            if partition.log.delete_old_segments(now_ms, partition.high_watermark):
-                log.info("%s: now begins at %d, was %d", partition.log.partition, partition.log.log_start_offset, start)
+        for partition in self._usable():
+            stored = partition.log
+            start = stored.log_start_offset
+            try:
+                if stored.delete_old_segments(now_ms, partition.high_watermark):
+                    log.info("%s: now begins at %d, was %d", stored.partition, stored.log_start_offset, start)
+            except ApiError as refused:
+                log.error("%s: old segments could not be deleted: %s", stored.partition, refused)
+
+    def _usable(self) -> Iterator[Partition]:
+        """What is not in a log directory that is offline."""
+        return (partition for partition in self._services.partitions.all() if partition.log.offline is None)
 
     async def write_checkpoints(self, _: int) -> None:
         pending = self._services.directories.checkpoints()
-        await asyncio.get_running_loop().run_in_executor(self._executor, pending.write)
+        failures = await asyncio.get_running_loop().run_in_executor(self._executor, pending.write_all)
+        for directory, failure in failures.items():
+            log.error("log directory %s: checkpoints could not be written: %s", directory, failure.strerror)
+            self._services.directories.fail(directory, failure)
+
+    def complete(self, now_ms: int) -> None:
+        """Make what there was no room for."""
+        self._services.directories.look_for_room()
+        self._services.partitions.complete(now_ms)
 
     def expire_producers(self, now_ms: int) -> None:
         expiration_ms = self._services.config.int("producer.id.expiration.ms")
@@ -77,14 +95,14 @@ class Housekeeping:
     def _compactable(self) -> list[tuple[PartitionLog, int]]:
         return [
             (partition.log, partition.last_stable_offset)
-            for partition in self._services.partitions.all()
+            for partition in self._usable()
             if partition.log.config.compact
         ]
 
     def flush_due(self, now_ms: int) -> None:
         """`flush.ms`, and segments that are full, for recovery to have less to read."""
         since = self._unflushed_since_ms
-        for partition in self._services.partitions.all():
+        for partition in self._usable():
             stored = partition.log
             if not stored.unflushed_records:
                 since.pop(stored, None)

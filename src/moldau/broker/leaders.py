@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moldau.controller.image import ClusterImage
+from moldau.controller.image import NO_LEADER, ClusterImage, PartitionImage
 from moldau.replication.partition import Partition
 from moldau.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 
 
 def current_leader(partition: Partition) -> LeaderIdAndEpoch:
     return LeaderIdAndEpoch(leader_id=partition.leadership.leader_id, leader_epoch=partition.leadership.leader_epoch)
+
+
+def offline_replicas(partition: PartitionImage, image: ClusterImage) -> list[int]:
+    """Where nobody leads, no replica in sync can: else it would be elected."""
+    leaderless = partition.leader == NO_LEADER
+    return [
+        replica
+        for replica in partition.replicas
+        if replica not in image.brokers or (leaderless and replica in partition.isr)
+    ]
 
 
 def endpoints(

@@ -61,6 +61,13 @@ class Partitions:
             if topic is not None:
                 self._update(topic, defaults.override(topic.configs), now_ms, starting=old is None)
 
+    def go_offline(self, partitions: Iterable[TopicPartition]) -> None:
+        """Their log directory failed."""
+        for each in partitions:
+            partition = self.get(each.topic, each.partition)
+            if partition is not None:
+                partition.go_offline()
+
     def complete(self, now_ms: int) -> None:
         """Try again what could not be made, on a full disk for one, until a folder refuses again."""
         for name in sorted(self._incomplete):

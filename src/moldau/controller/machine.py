@@ -12,6 +12,7 @@ from moldau.controller.configs import (
     apply_group_configs_changed,
     apply_topic_configs_changed,
 )
+from moldau.controller.elections import apply_leaders_changed
 from moldau.controller.features import apply_features_finalized
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.partitions import apply_partition_changed, apply_partitions_added
@@ -22,6 +23,7 @@ from moldau.controller.records import (
     ClusterCreated,
     FeaturesFinalized,
     GroupConfigsChanged,
+    LeadersChanged,
     PartitionChanged,
     PartitionsAdded,
     ProducerIdsAllocated,
@@ -53,6 +55,7 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         TopicDeleted: apply_topic_deleted,
         PartitionsAdded: apply_partitions_added,
         PartitionChanged: apply_partition_changed,
+        LeadersChanged: apply_leaders_changed,
         TopicConfigsChanged: apply_topic_configs_changed,
         BrokerConfigsChanged: apply_broker_configs_changed,
         GroupConfigsChanged: apply_group_configs_changed,

@@ -40,6 +40,14 @@ class PartitionChanged(msgspec.Struct, frozen=True, array_like=True, tag="partit
     partition: PartitionImage
 
 
+class LeadersChanged(msgspec.Struct, frozen=True, array_like=True, tag="leaders"):
+    """Partitions of one topic get another leader, or none; the epochs of each grow by one."""
+
+    topic_id: TopicId
+    leader: int
+    indexes: tuple[int, ...]
+
+
 class TopicConfigsChanged(msgspec.Struct, frozen=True, array_like=True, tag="topic-config"):
     """A value of None takes the key away."""
 
@@ -79,6 +87,7 @@ Record = (
     | TopicDeleted
     | PartitionsAdded
     | PartitionChanged
+    | LeadersChanged
     | TopicConfigsChanged
     | BrokerConfigsChanged
     | GroupConfigsChanged

@@ -112,7 +112,8 @@ class LogDirectories:
             raise UnusableDirectory(f"data folder {failure.filename} is not a folder but a file") from failure
         except OSError as failure:
             _release(locks.values())
-            raise UnusableDirectory(f"data folder {failure.filename}: {failure.strerror}") from failure
+            where = failure.filename or ", ".join(names)
+            raise UnusableDirectory(f"data folder {where}: {failure.strerror}") from failure
         except BaseException:
             _release(locks.values())
             raise
@@ -278,6 +279,10 @@ class LogDirectories:
                 raise
         self._logs.pop(log.partition, None)
         home.folders.discard(log.partition)
+
+    def unclean(self) -> list[TopicPartition]:
+        """Partitions in directories that the last broker did not leave cleanly: a power failure may have cut them."""
+        return sorted(partition for each in self._directories.values() if not each.clean for partition in each.folders)
 
     def unclaimed(self) -> dict[TopicPartition, TopicId | None]:
         """Partitions that have a folder here but that nobody asked for, with the id of their topic if they tell it."""

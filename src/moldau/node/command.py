@@ -25,7 +25,7 @@ from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
 from moldau.node.garbage import keep_collections_short
 from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
-from moldau.node.running import BoundListener, Running, StartFailed
+from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.node.supervisor import READY, STOPPING, notify_supervisor
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
         uvloop.run(run(config, options, begun_s=begun_s))
     except ConfigError as wrong:
         return complain(str(wrong), options=options, exit_code=USAGE)
-    except StartFailed as wrong:
+    except (StartFailed, Halted) as wrong:
         return complain(str(wrong), options=options, exit_code=FAILED)
     except OSError as wrong:
         return complain(explain(wrong), options=options, exit_code=FAILED)

@@ -29,3 +29,7 @@ class Running:
 
 class StartFailed(Exception):
     """A reason not to start that the user can mend; the message is the line that they see."""
+
+
+class Halted(Exception):
+    """The broker ended itself, for a reason that the message gives in one line."""

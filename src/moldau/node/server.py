@@ -29,12 +29,14 @@ from moldau.controller.topic_changes import log_topic_changes
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.errors import ApiError
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.node.adoption import adopt_folders
 from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.data_folders import open_folders, open_metadata, refuse_lost_folders, report_missing
-from moldau.node.running import BoundListener, Running, StartFailed
+from moldau.node.leadership import Halt, lead_again, watch_directories
+from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.store.store import StoreError
 
 log = logging.getLogger(__name__)
@@ -52,18 +54,28 @@ async def serve(
     accept_lost_folders: bool = False,
     cluster_id: str | None = None,
 ) -> None:
-    """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`."""
-    async with AsyncExitStack() as running:
-        try:
-            node = await start(config, running, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
-        except (UnusableDirectory, StoreError) as wrong:
-            raise StartFailed(str(wrong)) from wrong
-        announce(node)
-        await stop.wait()
+    """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`, and later as `Halted`."""
+    halt = Halt(stop)
+    try:
+        async with AsyncExitStack() as running:
+            try:
+                node = await start(
+                    config, running, halt=halt, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id
+                )
+            except (UnusableDirectory, StoreError, ApiError) as wrong:
+                raise StartFailed(str(wrong)) from wrong
+            announce(node)
+            await stop.wait()
+    except (StoreError, ApiError, OSError) as wrong:
+        if not stop.is_set():
+            raise
+        halt(f"could not stop cleanly: {wrong}")
+    if halt.reason is not None:
+        raise Halted(halt.reason)
 
 
 async def start(
-    config: BrokerConfig, running: AsyncExitStack, *, accept_lost_folders: bool, cluster_id: str | None
+    config: BrokerConfig, running: AsyncExitStack, *, halt: Halt, accept_lost_folders: bool, cluster_id: str | None
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     clock = SystemClock()
@@ -102,6 +114,8 @@ async def start(
     )
     await controller.register(broker_image(config, listeners, directories))
     await adopt_folders(services)
+    watch_directories(services, store, halt)
+    await lead_again(services)
     open_partitions(services, config)
     coordinate(services, running)
     keep_house(services, running)

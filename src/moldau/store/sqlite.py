@@ -18,13 +18,15 @@ from typing import Self, TypeVar
 from moldau.core.clock import Clock
 from moldau.store.process import ProcessId, is_alive, this_process
 from moldau.store.schema import checksum, open_database
-from moldau.store.store import CorruptStore, Entry, Fenced, Leadership, Registration, StoreError, Tail
+from moldau.store.store import CorruptStore, Entry, Fenced, Leadership, Registration, StoreError, StoreFailed, Tail
 
 FILE_NAME = "moldau-metadata.db"
 
 HEARTBEAT_INTERVAL_MS = 2_000  # Kafka's broker.heartbeat.interval.ms
 SESSION_TIMEOUT_MS = 9_000  # Kafka's broker.session.timeout.ms
 WATCH_INTERVAL_MS = 50  # how late another broker may see a change; asking costs some tens of microseconds
+
+PRIMARY_CODE = 0xFF  # SQLite's extended codes tell more in the bits above
 
 T = TypeVar("T")
 
@@ -43,6 +45,7 @@ class SqliteStore:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-store")
         self._heartbeat: asyncio.Task[None] | None = None
         self._registered: set[int] = set()
+        self.on_failure: Callable[[StoreError], None] | None = None
         self._db: sqlite3.Connection
         self._pulse: sqlite3.Connection
 
@@ -242,9 +245,20 @@ class SqliteStore:
             try:
                 return work()
             except sqlite3.DatabaseError as wrong:
-                raise StoreError(f"metadata store {self.path}: {wrong}") from wrong
+                kind = StoreFailed if _is_disk_failure(wrong) else StoreError
+                raise kind(f"metadata store {self.path}: {wrong}") from wrong
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, named)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, named)
+        except StoreFailed as failed:
+            if self.on_failure is not None:
+                self.on_failure(failed)
+            raise
+
+
+def _is_disk_failure(wrong: sqlite3.DatabaseError) -> bool:
+    """Not a full disk, which SQLite tells apart and after which it goes on with what it had."""
+    return getattr(wrong, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_IOERR
 
 
 @contextlib.contextmanager

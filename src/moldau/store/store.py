@@ -24,6 +24,10 @@ class CorruptStore(StoreError):
     """What was read is not what was written, or was never ours."""
 
 
+class StoreFailed(StoreError):
+    """The disk failed the store: what it holds is known only after it was read anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     position: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_TOPIC
 from moldau.broker.context import Context
+from moldau.broker.leaders import offline_replicas
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.core.errors import ErrorCode
 from moldau.core.topic_names import is_internal, topic_name_problem
@@ -82,7 +83,7 @@ def _partition(image: ClusterImage, topic: TopicImage, index: int) -> DescribeTo
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=[],
         last_known_elr=[],
-        offline_replicas=[replica for replica in partition.replicas if replica not in image.brokers],
+        offline_replicas=offline_replicas(partition, image),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
 from moldau.broker.context import Context
-from moldau.broker.leaders import endpoints
+from moldau.broker.leaders import endpoints, offline_replicas
 from moldau.broker.topic_creation import auto_create
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.core.errors import ErrorCode
@@ -101,7 +101,7 @@ def _topic(topic: TopicImage, image: ClusterImage) -> MetadataResponseTopic:
             leader_epoch=state.leader_epoch,
             replica_nodes=list(state.replicas),
             isr_nodes=list(state.isr),
-            offline_replicas=[replica for replica in state.replicas if replica not in alive],
+            offline_replicas=offline_replicas(state, image),
         )
         for index, state in enumerate(topic.partitions)
     ]

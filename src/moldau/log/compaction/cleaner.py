@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Iterable, Sequence
 
-from moldau.core.errors import ApiError
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId, TopicPartition
 from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
 from moldau.log.checkpoints import CLEANER_OFFSETS, CorruptCheckpoint, read_offsets, write_offsets
@@ -62,7 +62,11 @@ class Cleaner:
         neighbours = [each for each in known if os.path.dirname(each.path) == folder]
         clean_to = {each.partition: self.first_dirty_offset(each) for each in neighbours}
         offsets = {partition: offset for partition, offset in clean_to.items() if offset is not None}
-        await asyncio.to_thread(write_offsets, folder, CLEANER_OFFSETS, offsets)
+        try:
+            await asyncio.to_thread(write_offsets, folder, CLEANER_OFFSETS, offsets)
+        except OSError as failure:
+            LOGGER.error("%s/%s could not be written: %s", folder, CLEANER_OFFSETS, failure.strerror)
+            log.fail(failure)
         return log
 
     def first_dirty_offset(self, log: PartitionLog) -> int | None:
@@ -106,9 +110,14 @@ class Cleaner:
         except FileNotFoundError:
             LOGGER.info("%s: segments were deleted while they were compacted", log.partition)
             return False
-        except (ApiError, OSError) as fault:
+        except OSError as failure:
+            LOGGER.error("%s could not be compacted, which is tried again: %s", log.partition, failure)
+            log.fail(failure)
+            return False
+        except ApiError as fault:
             LOGGER.error("%s cannot be compacted and is left as it is: %s", log.partition, fault)
-            self._uncleanable.add((log.topic_id, log.partition))
+            if fault.code is not ErrorCode.KAFKA_STORAGE_ERROR:
+                self._uncleanable.add((log.topic_id, log.partition))
             return False
         if end_offset is None or end_offset <= dirt.first_dirty_offset:
             return False

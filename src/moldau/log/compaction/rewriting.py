@@ -25,6 +25,7 @@ from moldau.log.compaction.batch_filter import BatchFilter, Rules
 from moldau.log.compaction.cleaned_transactions import TransactionTrail
 from moldau.log.compaction.offset_map import OffsetMap
 from moldau.log.compaction.throttle import Throttle
+from moldau.log.failure import NotUndone
 from moldau.log.files import (
     CLEANED,
     FILE_MODE,
@@ -37,6 +38,7 @@ from moldau.log.files import (
     TRANSACTION_INDEX,
     offset_name,
     remove_if_there,
+    sync_file,
     sync_path,
 )
 from moldau.log.indexes.offset_index import OffsetIndex
@@ -252,7 +254,7 @@ class SegmentWriter:
     def finish(self, aborted: Sequence[AbortedTransaction], *, modified_ns: int) -> Cleaned:
         """Sync everything. The file keeps the age of the newest one it replaces, which retention may go by."""
         self._flush()
-        os.fsync(self._fd)
+        sync_file(self._fd, self._prefix + LOG + CLEANED)
         os.close(self._fd)
         self._fd = -1
         if self._newest > NO_TIMESTAMP:
@@ -284,8 +286,36 @@ def swap(log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, now_ms: in
         for suffix in present:
             remove_if_there(cleaned.prefix + suffix + CLEANED)
         return False
-    for suffix in present:
-        os.replace(cleaned.prefix + suffix + CLEANED, cleaned.prefix + suffix + SWAP)
+    with log.storage():
+        _announce_swap(cleaned, present)
+    with log.storage(whole=False):  # from here on only the next start could finish what fails half way
+        _put_in_place(log, old, cleaned, present, now_ms)
+    log.segments[first : first + len(old)] = [
+        Segment.existing(
+            log.path, cleaned.base_offset, index_interval_bytes=log.config.index_interval_bytes, now_ms=now_ms
+        )
+    ]
+    return True
+
+
+def _announce_swap(cleaned: Cleaned, present: Sequence[str]) -> None:
+    """Once no name ends in `.cleaned` the swap counts; until then a failure takes all of the new files away."""
+    try:
+        for suffix in present:
+            os.replace(cleaned.prefix + suffix + CLEANED, cleaned.prefix + suffix + SWAP)
+    except OSError as failure:
+        try:
+            for kind in (SWAP, CLEANED):  # in this order: what is left of `.swap` alone would count
+                for suffix in present:
+                    remove_if_there(cleaned.prefix + suffix + kind)
+        except OSError:
+            raise NotUndone.after(failure) from failure
+        raise
+
+
+def _put_in_place(
+    log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, present: Sequence[str], now_ms: int
+) -> None:
     due_ms = now_ms + log.config.file_delete_delay_ms
     for segment in old:
         segment.forget()
@@ -294,12 +324,6 @@ def swap(log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, now_ms: in
     for suffix in present:
         os.replace(cleaned.prefix + suffix + SWAP, cleaned.prefix + suffix)
     _forget_snapshots(log, {each.base_offset for each in old[1:]}, due_ms)
-    log.segments[first : first + len(old)] = [
-        Segment.existing(
-            log.path, cleaned.base_offset, index_interval_bytes=log.config.index_interval_bytes, now_ms=now_ms
-        )
-    ]
-    return True
 
 
 def _forget_snapshots(log: PartitionLog, offsets: set[int], due_ms: int) -> None:
