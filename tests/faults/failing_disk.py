@@ -37,9 +37,7 @@ def library() -> Path:
     path = Path(tempfile.gettempdir()) / f"moldau-failing-disk-{os.getuid()}-{digest}.so"
     if not path.exists():
         made = path.with_suffix(f".{os.getpid()}")
-        subprocess.run(
-            ["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", made, SOURCE, "-ldl"], check=True
-        )
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", made, SOURCE, "-ldl"], check=True)
         made.rename(path)
     return path
 

@@ -187,8 +187,11 @@ class LogDirectories:
         """See whether full directories can be written to again; may be called as often as one likes."""
         for directory in self._directories.values():
             if directory.state is State.FULL and directory.has_room():
-                directory.advance(Event.WRITTEN)
-                LOGGER.info("log directory %s has room again", directory.path)
+                self._written(directory)
+
+    def _written(self, directory: DataDirectory) -> None:
+        if directory.advance(Event.WRITTEN):
+            LOGGER.info("log directory %s has room again", directory.path)
 
     def _places(self) -> list[DataDirectory]:
         """Where a new partition may go, best first: the fewest partitions, and last where there was no room before."""
@@ -263,7 +266,7 @@ class LogDirectories:
                 shutil.rmtree(path, ignore_errors=True)  # half made, it would be in the way of the next try
                 self.fail(home.path, failure)
                 continue
-            home.advance(Event.WRITTEN)
+            self._written(home)
             home.folders.add(partition)
             return log
         raise NoPlace(f"no data folder can be written to: {partition} has no place")
