@@ -85,6 +85,11 @@ static void trace(enum call call, const char *path) {
     syscall(SYS_write, trace_fd, line, size);
 }
 
+/* A star stands for slashes, too, unless the pattern begins with "=". */
+static int matches(const char *pattern, const char *path) {
+    return pattern[0] == '=' ? !fnmatch(pattern + 1, path, FNM_PATHNAME) : !fnmatch(pattern, path, 0);
+}
+
 /* The errno that a call shall fail with, or 0; `how` says what a write does before. */
 static int verdict(enum call call, const char *path, int *how) {
     *how = 0;
@@ -92,7 +97,7 @@ static int verdict(enum call call, const char *path, int *how) {
     for (int at = 0; at < RULES; at++) {
         struct rule *rule = &control->rules[at];
         if (!atomic_load(&rule->active) || (rule->call != ANY && rule->call != (int)call)) continue;
-        if (fnmatch(rule->pattern, path, 0) != 0) continue;
+        if (!matches(rule->pattern, path)) continue;
         if (atomic_fetch_sub(&rule->skip, 1) > 0) continue;
         int left = atomic_load(&rule->times);
         if (left == 0) continue;

@@ -74,7 +74,10 @@ class FailingDisk:
         skip: int = 0,
         times: int = 1,
     ) -> int:
-        """From now on; gives the rule's number. Patterns are those of the shell, over whole paths."""
+        """From now on; gives the rule's number. Patterns are those of the shell, over whole paths.
+
+        A star stands for slashes, too, unless the pattern begins with "=".
+        """
         number = self._count
         self._count += 1
         rule = _RULE.pack(1, CALLS.index(call), error, how, delay_ms, skip, times, 0, pattern.encode())
