@@ -264,3 +264,28 @@ def test_retention_goes_on_where_it_failed(tmp_path: Path, monkeypatch: pytest.M
         assert [offset for offset, _ in contents(killed)] == [9, 10, 11]
         assert killed.epochs.entries == log.epochs.entries
     assert at > 5
+
+
+def test_no_batch_gets_ahead_of_the_first_one_that_was_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer has five on their way: the second must not be taken for the beginning of one that is not known yet."""
+    disk = Disk(monkeypatch)
+    disk.plug()
+    log = create(tmp_path)
+
+    def send(sequence: int, epoch: int = 0) -> ErrorCode:
+        try:
+            log.append_as_leader(
+                batch([b"record %d" % sequence], producer=(IDEMPOTENT, epoch, sequence)), leader_epoch=0, now_ms=NOW_MS
+            )
+        except LogError as refused:
+            return refused.code
+        return ErrorCode.NONE
+
+    disk.fail(1, errno.ENOSPC, lasting=True)
+    assert send(1) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert send(0) is ErrorCode.KAFKA_STORAGE_ERROR
+    disk.heal()
+    assert send(1) is send(2) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert [send(sequence) for sequence in range(3)] == [ErrorCode.NONE] * 3
+    assert contents(log) == [(0, b"record 0"), (1, b"record 1"), (2, b"record 2")]
+    assert not log.producers.refused

@@ -149,5 +149,7 @@ class Housekeeping:
                 running = duty(self._services.clock.now_ms())
                 if running is not None:
                     await running
+            except (OSError, ApiError) as refused:
+                log.error("%s failed; it is tried again later: %s", getattr(duty, "__name__", duty), refused)
             except Exception:
                 log.exception("%s failed; it is tried again later", getattr(duty, "__name__", duty))

@@ -164,15 +164,18 @@ class PartitionLog(Availability):
         last_offset = Offset(offset + header.last_offset_delta)
         stamp(records, 0, offset, leader_epoch)
         # What may fail comes first and what only changes memory last; an epoch without records does no harm.
-        if leader_epoch != self.epochs.latest:
-            self.assign_epoch(leader_epoch, offset)
-        if marker is None:
-            timestamp = header.max_timestamp
-            self.write(records, last_offset, timestamp, first_offset=offset, now_ms=now_ms)
-            if header.producer_id >= 0:
-                self.producers.apply(header, first_offset=offset, last_offset=last_offset, timestamp=timestamp)
-        else:
-            append_marker(self, records, header, marker, offset=offset, last_offset=last_offset, now_ms=now_ms)
+        try:
+            if leader_epoch != self.epochs.latest:
+                self.assign_epoch(leader_epoch, offset)
+            if marker is not None:
+                append_marker(self, records, header, marker, offset=offset, last_offset=last_offset, now_ms=now_ms)
+            else:
+                self.write(records, last_offset, header.max_timestamp, first_offset=offset, now_ms=now_ms)
+        except LogError:
+            self.producers.refuse(header)
+            raise
+        if marker is None and header.producer_id >= 0:
+            self.producers.apply(header, first_offset=offset, last_offset=last_offset, timestamp=header.max_timestamp)
         return Appended(offset, last_offset, checked.log_append_time_ms, self.log_start_offset)
 
     def append_as_follower(self, records: memoryview, *, now_ms: int) -> Appended:

@@ -89,12 +89,13 @@ def in_sequence(last_sequence: int, next_sequence: int) -> bool:
 class ProducerStates:
     """The producers of one partition, up to `end_offset`."""
 
-    __slots__ = ("end_offset", "name", "ongoing", "producers", "unreplicated")
+    __slots__ = ("end_offset", "name", "ongoing", "producers", "refused", "unreplicated")
 
     def __init__(self, name: str, end_offset: int = 0) -> None:
         self.name = name
         self.end_offset = end_offset
         self.producers: dict[int, Producer] = {}
+        self.refused: dict[int, tuple[int, int]] = {}  # epoch and sequence that unknown producers have to begin with
         self.ongoing: dict[int, int] = {}  # first offset to producer id; offsets grow, so the oldest comes first
         self.unreplicated: deque[tuple[int, int]] = deque()  # first offset and the marker's, by which they are sorted
 
@@ -132,7 +133,10 @@ class ProducerStates:
         if header.is_transactional and not verified and (producer is None or producer.transaction_start < 0):
             raise LogError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
         if producer is None:
-            return  # nothing is known, perhaps because retention deleted it: any sequence may begin
+            # Nothing is known, perhaps because retention deleted it: any sequence may begin.
+            if origin is Origin.CLIENT and header.producer_id in self.refused:
+                self._check_beginning(header, offset)
+            return
         epoch = header.producer_epoch
         if epoch < producer.epoch:
             self._refuse_epoch(header.producer_id, epoch, offset=offset, current=producer.epoch, origin=origin)
@@ -153,6 +157,26 @@ class ProducerStates:
         if origin is not Origin.REPLICATION:
             raise LogError(ErrorCode.INVALID_PRODUCER_EPOCH, message)
         LOGGER.warning("%s", message)
+
+    def refuse(self, header: BatchHeader) -> None:
+        """Note that the disk did not take a batch.
+
+        The batches that a new producer sent behind it are on their way, and none of them may be taken for its first:
+        the retry would be out of sequence, which librdkafka reads as "stored before".
+        """
+        if header.producer_id >= 0 and header.producer_id not in self.producers:
+            epoch, first = self.refused.get(header.producer_id, (NO_EPOCH, NO_SEQUENCE))
+            if epoch != header.producer_epoch or header.base_sequence < first:
+                self.refused[header.producer_id] = (header.producer_epoch, header.base_sequence)
+
+    def _check_beginning(self, header: BatchHeader, offset: int) -> None:
+        epoch, first = self.refused[header.producer_id]
+        if epoch == header.producer_epoch and header.base_sequence > first:
+            raise LogError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {header.producer_id} at offset {offset} in partition "
+                f"{self.name}: {header.base_sequence} (incoming seq. number), {first} was refused before",
+            )
 
     def _check_sequence(self, producer: Producer, header: BatchHeader, offset: int) -> None:
         first = header.base_sequence
@@ -176,6 +200,7 @@ class ProducerStates:
         producer = self.producers.get(header.producer_id)
         if producer is None:
             producer = self.producers[header.producer_id] = Producer()
+            self.refused.pop(header.producer_id, None)
         if producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
             producer.batches.clear()
@@ -262,10 +287,12 @@ class ProducerStates:
         ]
         for producer_id in expired:
             del self.producers[producer_id]
+        self.refused.clear()  # its batches were on their way for seconds, not for as long as this takes to come by
         return len(expired)
 
     def clear(self, end_offset: int) -> None:
         self.producers.clear()
+        self.refused.clear()
         self.ongoing.clear()
         self.unreplicated.clear()
         self.end_offset = end_offset

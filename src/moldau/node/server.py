@@ -160,6 +160,12 @@ def fetch_sessions(config: BrokerConfig) -> FetchSessions:
     )
 
 
+def keep_house(services: Services, executor: ThreadPoolExecutor, running: AsyncExitStack) -> None:
+    housekeeping = Housekeeping(services, executor)
+    housekeeping.start()
+    running.push_async_callback(housekeeping.stop)
+
+
 def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
     """The static configuration with what was changed while brokers ran."""
     return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))

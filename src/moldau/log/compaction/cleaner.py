@@ -50,7 +50,11 @@ class Cleaner:
             known.append(log)
             if not log.config.compact or len(log.segments) < 2 or (log.topic_id, log.partition) in self._uncleanable:
                 continue
-            dirt = self._measure(log, last_stable_offset, now_ms)
+            try:
+                dirt = self._measure(log, last_stable_offset, now_ms)
+            except OSError as failure:
+                log.fail(failure)
+                continue
             if is_worthwhile(dirt, log.config):
                 found.append((dirt.ratio, -number, log, dirt))
         if not found:
