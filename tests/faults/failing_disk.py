@@ -91,6 +91,9 @@ class FailingDisk:
         count: int = struct.unpack_from("i", self._map, _HEADER.size + rule * _RULE.size + _HITS_AT)[0]
         return count
 
+    def close(self) -> None:
+        self._map.close()
+
     def heal(self) -> None:
         self._set_header(armed=False, tracing=False)
         self._map[_HEADER.size :] = bytes(_RULES * _RULE.size)
@@ -116,7 +119,9 @@ class PreloadedBroker:
         self, disk: FailingDisk, data_dirs: Iterable[Path], *, port: int = 0, overrides: Mapping[str, str] | None = None
     ) -> None:
         self._disk = disk
-        self._output = Path(tempfile.mkstemp(prefix="moldau-broker-")[1])
+        descriptor, name = tempfile.mkstemp(prefix="moldau-broker-")
+        os.close(descriptor)
+        self._output = Path(name)
         settings = {"log.dirs": ",".join(map(str, data_dirs)), **(overrides or {})}
         flags = [part for key, value in settings.items() for part in ("--override", f"{key}={value}")]
         ready, told = os.pipe()
@@ -135,7 +140,9 @@ class PreloadedBroker:
 
     def _await_ready(self, ready: int) -> None:
         """Ready, or ended: then `bootstrap` is empty."""
-        if not select.select([ready], [], [], START_S_MAX)[0]:
+        poll = select.poll()
+        poll.register(ready, select.POLLIN)
+        if not poll.poll(START_S_MAX * 1000):
             self.kill()
             raise AssertionError(f"the broker neither started nor ended:\n{self.output()}")
         line = os.read(ready, 65_536)
@@ -168,6 +175,9 @@ class PreloadedBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.kill()
         self._output.unlink(missing_ok=True)
 

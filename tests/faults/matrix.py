@@ -112,6 +112,7 @@ class Life:
         self.disk = disk
         (self.port,) = free_ports(1)
         self.broker: PreloadedBroker | None = None
+        self.brokers: list[PreloadedBroker] = []
         self.struck = False
         self.endings: list[str] = []
         self.outputs: list[str] = []
@@ -130,6 +131,7 @@ class Life:
         """Start it; one that refuses to because of the fault says so in a line, and starts when the disk is healed."""
         for _ in range(2):
             broker = PreloadedBroker(self.disk, [self.data], port=self.port, overrides=SETTINGS)
+            self.brokers.append(broker)
             self.struck = self.struck or self.disk.hits() > 0
             if broker.bootstrap:
                 self.broker = broker
@@ -191,8 +193,10 @@ class Life:
         self.outputs.append(self.broker.output())
 
     def give_up(self) -> None:
-        if self.broker is not None:
-            self.broker.kill()
+        """Leave nothing behind: hundreds of lives share one process."""
+        for broker in self.brokers:
+            broker.close()
+        self.disk.close()
 
     # What the clients do; each returns when it is done, however often that takes.
 

@@ -48,7 +48,7 @@ def run(matrix: Matrix, chosen: list[Case], jobs: int) -> int:
 def one(matrix: Matrix, number: int, case: Case) -> Life | None:
     try:
         life = matrix.outcome(f"case-{number}", case)
-    except (AssertionError, KafkaException, OSError, subprocess.TimeoutExpired) as wrong:
+    except (AssertionError, KafkaException, OSError, ValueError, subprocess.TimeoutExpired) as wrong:
         print(f"FAILED  {case}\n        {type(wrong).__name__}: {wrong}", flush=True)
         return None
     what = "; ".join(life.endings) or ("went on" if life.struck else "was not met")

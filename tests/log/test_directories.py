@@ -327,3 +327,20 @@ def test_a_partition_that_cannot_be_opened_is_named(tmp_path: Path, name: str) -
     with pytest.raises(UnusableDirectory, match="orders-0"):
         log_for(directories)
     directories.close()
+
+
+def test_a_topic_made_anew_while_its_old_directory_was_offline(tmp_path: Path) -> None:
+    """The old folder could not be renamed, so the next start finds both, and takes the one with the topic's id."""
+    folders = [tmp_path / "a", tmp_path / "b"]
+    directories = LogDirectories.open(folders, node_id=1)
+    old = log_for(directories)
+    append(old, b"old")
+    directories.fail(tmp_path / "a", OSError(errno.EIO, "I/O error"))
+    directories.delete(old)
+    other_id = TopicId(bytes(16)[:-1] + b"\x01")
+    append(log_for(directories, topic_id=other_id), b"new")
+    directories.close()
+    again = LogDirectories.open(folders, node_id=1)
+    assert contents(log_for(again, topic_id=other_id)) == [(0, b"new")]
+    assert [path.name.endswith("-stray") for path in (tmp_path / "a").glob("orders-0*")] == [True]
+    again.close()

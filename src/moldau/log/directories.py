@@ -71,15 +71,21 @@ def _unmark(directory: DataDirectory) -> None:
 
 
 def _refuse_doubles(directories: list[DataDirectory]) -> None:
-    """Of two folders of one partition nobody can say which one has the records that count."""
+    """Of two folders of one partition of one topic nobody can say which one has the records that count.
+
+    Two topics of one name are another thing: one was deleted while its directory was offline.
+    """
     homes: dict[TopicPartition, str] = {}
     for each in directories:
         for partition in each.folders:
-            if partition in homes:
+            other = homes.setdefault(partition, each.path)
+            if other == each.path:
+                continue
+            ids = {_topic_id(f"{path}/{partition}") for path in (other, each.path)}
+            if len(ids) == 1 or None in ids:
                 raise UnusableDirectory(
-                    f"{partition} is in {homes[partition]} and in {each.path}; move one of the two folders away"
+                    f"{partition} is in {other} and in {each.path}; move one of the two folders away"
                 )
-            homes[partition] = each.path
 
 
 class LogDirectories:
@@ -208,9 +214,8 @@ class LogDirectories:
         known = self._logs.get(partition)
         if known is not None:
             return known
-        home = next((each for each in self._directories.values() if partition in each.folders), None)
-        if home is not None and not self._is_of(home, partition, topic_id):
-            home = None
+        homes = [each for each in self._directories.values() if partition in each.folders]
+        home = next(iter([each for each in homes if self._is_of(each, partition, topic_id)]), None)
         log = (
             self._open(home, partition, topic_id=topic_id, config=config, now_ms=now_ms)
             if home is not None
