@@ -277,16 +277,18 @@ class LogDirectories:
         raise NoPlace(f"no data folder can be written to: {partition} has no place")
 
     def delete(self, log: PartitionLog) -> None:
-        """Free the partition's name at once and its disk soon."""
+        """Free the partition's name at once and its disk soon; a folder that can't be renamed belongs to no topic then."""
         home = self._directories[os.path.dirname(log.path)]
-        if home.state is not State.OFFLINE:  # else the next start finds the folder of a topic that is gone
-            try:
-                self._doomed.append(log.delete())
-            except OSError as failure:
-                self.fail(home.path, failure)
-                raise
         self._logs.pop(log.partition, None)
-        home.folders.discard(log.partition)
+        if home.state is State.OFFLINE:  # the next start finds the folder of a topic that is gone
+            home.folders.discard(log.partition)
+            return
+        try:
+            self._doomed.append(log.delete())
+            home.folders.discard(log.partition)
+        except OSError as failure:
+            LOGGER.error("%s could not be deleted: %s", log.path, failure.strerror)
+            self.fail(home.path, failure)
 
     def unclean(self) -> list[TopicPartition]:
         """Partitions in directories that the last broker did not leave cleanly: a power failure may have cut them."""
