@@ -277,7 +277,7 @@ class LogDirectories:
         raise NoPlace(f"no data folder can be written to: {partition} has no place")
 
     def delete(self, log: PartitionLog) -> None:
-        """Free the partition's name at once and its disk soon; a folder that can't be renamed belongs to no topic then."""
+        """Free the partition's name at once and its disk soon; a folder that can't be renamed is no topic's then."""
         home = self._directories[os.path.dirname(log.path)]
         self._logs.pop(log.partition, None)
         if home.state is State.OFFLINE:  # the next start finds the folder of a topic that is gone

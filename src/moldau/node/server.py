@@ -64,7 +64,8 @@ async def serve(
                 )
             except (UnusableDirectory, StoreError, ApiError) as wrong:
                 raise StartFailed(str(wrong)) from wrong
-            announce(node)
+            if halt.reason is None:  # else the disk failed while partitions were opened
+                announce(node)
             await stop.wait()
     except (StoreError, ApiError, OSError) as wrong:
         if not stop.is_set():
