@@ -344,3 +344,22 @@ def test_a_topic_made_anew_while_its_old_directory_was_offline(tmp_path: Path) -
     assert contents(log_for(again, topic_id=other_id)) == [(0, b"new")]
     assert [path.name.endswith("-stray") for path in (tmp_path / "a").glob("orders-0*")] == [True]
     again.close()
+
+
+def test_a_start_that_failed_is_no_clean_stop(tmp_path: Path) -> None:
+    """A log that could not be recovered was taken for recovered by the next start, which served its torn tail."""
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    append(log_for(directories), b"a")
+    crash(directories)
+    given_up = LogDirectories.open([tmp_path], node_id=1)
+    given_up.end()
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    clean = LogDirectories.open([tmp_path], node_id=1)
+    log_for(clean)
+    clean.is_started = True
+    clean.end()
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    points = (tmp_path / "recovery-point-offset-checkpoint").read_text()
+    LogDirectories.open([tmp_path], node_id=1).end()
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -38,6 +39,7 @@ from moldau.log.removal import DELETED_FOLDER, remove, stray_folder_name
 LOGGER = logging.getLogger(__name__)
 
 CLOSING_THREADS = 8  # they wait for fsync, which disks do several of at a time
+NO_BROKER_EPOCH = -1
 _FOLDER = re.compile(r"(.+)-(0|[1-9]\d{0,9})")
 _NOT_PARTITIONS = (DELETED_FOLDER, "-stray", "-future")
 
@@ -95,6 +97,7 @@ class LogDirectories:
         self._directories = {each.path: each for each in directories}
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._doomed: list[str] = []
+        self.is_started = False  # all partitions of the image are open
         self.on_offline: Callable[[str, list[TopicPartition]], None] | None = None
         for each in directories:
             self._look_around(each)
@@ -330,7 +333,9 @@ class LogDirectories:
                 files.append((path, HIGH_WATERMARKS, known))
         return Checkpoints(tuple(files))
 
-    def close(self, *, broker_epoch: int = -1, high_watermarks: Mapping[TopicPartition, int] | None = None) -> None:
+    def close(
+        self, *, broker_epoch: int = NO_BROKER_EPOCH, high_watermarks: Mapping[TopicPartition, int] | None = None
+    ) -> None:
         """Stop cleanly. A folder with a log that could not be closed is recovered at the next start."""
         if high_watermarks is None:
             high_watermarks = {partition: int(log.end_offset) for partition, log in self._logs.items()}
@@ -347,6 +352,23 @@ class LogDirectories:
                     write_clean_shutdown(path, broker_epoch)
             except OSError as failure:
                 LOGGER.error("log directory %s: %s; the next start recovers its partitions", path, failure)
+        _release(each.lock for each in self._directories.values())
+
+    def end(self) -> None:
+        """Stop cleanly, or give up a start that failed before all partitions were open.
+
+        Then what was not opened is as the last broker left it: neither recovered nor in any checkpoint of ours. A mark
+        of a clean stop would keep the next start from recovering it.
+        """
+        if self.is_started:
+            self.close()
+            return
+        logs = [log for log in self._logs.values() if log.offline is None]
+        unclean = {os.path.dirname(log.path) for log in map(_close, logs) if log is not None}
+        for path, directory in self._directories.items():
+            if directory.clean and directory.state is not State.OFFLINE and path not in unclean:
+                with contextlib.suppress(OSError):  # then the next start recovers what it need not
+                    write_clean_shutdown(path, NO_BROKER_EPOCH)
         _release(each.lock for each in self._directories.values())
 
 

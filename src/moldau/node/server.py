@@ -82,7 +82,7 @@ async def start(
     clock = SystemClock()
     listeners = bind(config, running)
     directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
-    running.callback(directories.close)
+    running.callback(directories.end)
     executor = threads(running)
     store = await open_metadata(directories.paths, clock)
     running.push_async_callback(store.close)
@@ -161,12 +161,6 @@ def fetch_sessions(config: BrokerConfig) -> FetchSessions:
     )
 
 
-def keep_house(services: Services, executor: ThreadPoolExecutor, running: AsyncExitStack) -> None:
-    housekeeping = Housekeeping(services, executor)
-    housekeeping.start()
-    running.push_async_callback(housekeeping.stop)
-
-
 def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
     """The static configuration with what was changed while brokers ran."""
     return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
@@ -182,6 +176,7 @@ def open_partitions(services: Services, config: BrokerConfig) -> None:
 
     report_missing(services.controller.image, services.directories, broker_id=services.broker_id)
     follow(None, services.controller.image)
+    services.directories.is_started = True
     for partition in services.directories.unclaimed():
         log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)

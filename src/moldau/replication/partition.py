@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset
+from moldau.log.errors import LogError
 from moldau.log.file_range import FileRange
 from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
