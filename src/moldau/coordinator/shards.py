@@ -13,7 +13,7 @@ from moldau.coordinator.long_work import LongWork, Slice
 from moldau.coordinator.runtime import Runtime
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision
-from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.replication.partition import Partition
 
 REOPEN_S = 1.0  # until what could not be written or read is tried again: by then a full disk may have room
@@ -182,9 +182,11 @@ class Shards(Generic[M]):
         try:
             while offset < journal.committed_offset and not slot.runtime.is_stopped:
                 offset = await self._load_chunk(slot, offset)
-        except Exception:
+        except Exception as wrong:
             # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
-            log.exception("%s-%d can't be loaded", slot.partition.topic, slot.partition.index)
+            is_refused = isinstance(wrong, ApiError)  # else it is a mistake of ours
+            name = f"{slot.partition.topic}-{slot.partition.index}"
+            log.error("%s can't be loaded: %s", name, wrong, exc_info=None if is_refused else wrong)
             slot.runtime.stop()
             self._reopen_later(slot.partition.index)
             return

@@ -224,6 +224,8 @@ class LogDirectories:
             if home is not None
             else self._create(partition, topic_id=topic_id, config=config, now_ms=now_ms)
         )
+        if home is not None and home.state is State.OFFLINE:  # since this start began
+            log.offline = home.failure
         log.on_failure = partial(self.fail, os.path.dirname(log.path))
         self._logs[partition] = log
         return log

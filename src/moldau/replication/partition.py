@@ -60,7 +60,7 @@ class Partition:
         self.log = log
         self.broker_id = broker_id
         self.leadership = leadership
-        self.is_leader = leadership.leader_id == broker_id
+        self.is_leader = leadership.leader_id == broker_id and log.offline is None
         self.high_watermark = Offset(0)
         self._advance_high_watermark(log.end_offset)
         self.watchers: set[Watcher] = set()
