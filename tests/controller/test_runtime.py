@@ -15,6 +15,7 @@ import pytest
 from moldau.controller import runtime
 from moldau.controller.image import BrokerImage, ClusterImage
 from moldau.controller.producer_ids import ProducerIds
+from moldau.controller.records import TopicDeleted
 from moldau.controller.runtime import Controller
 from moldau.controller.topics import CreatedTopic, NewTopic, TopicReference, decide_create_topics, decide_delete_topics
 from moldau.core.clock import SystemClock
@@ -24,7 +25,7 @@ from moldau.core.errors import ApiError, ErrorCode
 from moldau.store.process import ProcessId
 from moldau.store.sqlite import SqliteStore
 from moldau.store.store import START, StoreError
-from tests.controller.clusters import ENDPOINTS
+from tests.controller.clusters import ENDPOINTS, topic_id
 
 CONFIG = BrokerConfig.of({"node.id": "1"})
 GONE = ProcessId(pid=2**22 - 1, started=1)
@@ -94,8 +95,7 @@ def test_listeners_know_before_the_caller_does(tmp_path: Path) -> None:
     async def test() -> None:
         seen: list[tuple[set[str], frozenset[str]]] = []
 
-        async def slow(old: ClusterImage, new: ClusterImage) -> None:
-            await asyncio.sleep(0)
+        def follow(old: ClusterImage, new: ClusterImage) -> None:
             seen.append((new.topics.keys() - old.topics.keys(), new.changed_topics))
 
         def broken(_old: ClusterImage, _new: ClusterImage) -> None:
@@ -103,12 +103,54 @@ def test_listeners_know_before_the_caller_does(tmp_path: Path) -> None:
 
         async with controlling(tmp_path / "store.db") as controller:
             controller.subscribe(broken)
-            leave = controller.subscribe(slow)
+            leave = controller.subscribe(follow)
             await create(controller, "a")
             assert seen == [({"a"}, frozenset({"a"}))]
             leave()
             await create(controller, "b")
             assert len(seen) == 1
+
+    run(test)
+
+
+def test_a_listener_that_failed_is_told_of_everything_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "LISTENER_RETRY_MS", 5)
+
+    async def test() -> None:
+        followed: list[tuple[set[str], frozenset[str]]] = []
+        broken = True
+
+        def follow(old: ClusterImage, new: ClusterImage) -> None:
+            if broken:
+                raise RuntimeError("on purpose")
+            followed.append((new.topics.keys() - old.topics.keys(), new.changed_topics))
+
+        async with controlling(tmp_path / "store.db") as controller:
+            controller.subscribe(follow)
+            await create(controller, "a")
+            await create(controller, "b")
+            broken = False
+            await until(lambda: bool(followed))
+            await create(controller, "c")
+            assert followed == [({"a", "b"}, frozenset({"a", "b"})), ({"c"}, frozenset({"c"}))]
+
+    run(test)
+
+
+def test_a_decision_that_cannot_be_applied_is_answered_and_harms_no_other(tmp_path: Path) -> None:
+    def impossible(_image: ClusterImage) -> Decision[None]:
+        return Decision(records=(TopicDeleted(topic_id(404)),), reply=None)
+
+    async def test() -> None:
+        async with controlling(tmp_path / "store.db") as controller:
+            before = asyncio.ensure_future(create(controller, "a"))
+            wrong = asyncio.ensure_future(controller.write(impossible))
+            after = asyncio.ensure_future(create(controller, "b"))
+            with pytest.raises(ApiError) as refused:
+                await wrong
+            assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+            assert [(await each)[0].error for each in (before, after)] == [ErrorCode.NONE] * 2
+            assert controller.image.topics.keys() == {"a", "b"}
 
     run(test)
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
@@ -25,9 +25,10 @@ from moldau.store.store import START, CorruptStore, Fenced, Leadership, Metadata
 DECISIONS_PER_ENTRY_MAX = 1_000  # the loop is held while they are decided: some tens of milliseconds
 ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
 ELECTION_INTERVAL_MS = 1_000  # how often a broker that doesn't control asks whether anyone does
+LISTENER_RETRY_MS = 1_000  # after which a listener that failed on an image is told again
 
 R = TypeVar("R")
-Listener = Callable[[ClusterImage, ClusterImage], Awaitable[None] | None]
+Listener = Callable[[ClusterImage, ClusterImage], None]
 
 _log = logging.getLogger("moldau.controller")
 
@@ -36,6 +37,21 @@ _log = logging.getLogger("moldau.controller")
 class _Pending:
     decide: Callable[[ClusterImage], Decision[Any]]
     reply: asyncio.Future[Any]
+
+
+@dataclass(slots=True, eq=False)
+class _Subscription:
+    """A listener, and the last image that it followed: one that failed is told of everything since then again."""
+
+    listener: Listener
+    followed: ClusterImage
+    changed_topics: frozenset[str] = frozenset()
+
+    def tell(self, image: ClusterImage) -> None:
+        missed = self.changed_topics
+        self.changed_topics |= image.changed_topics
+        self.listener(self.followed, replace(image, changed_topics=self.changed_topics) if missed else image)
+        self.followed, self.changed_topics = image, frozenset()
 
 
 class Controller:
@@ -53,7 +69,8 @@ class Controller:
         self._pending: deque[_Pending] = deque()
         self._writer: asyncio.Task[None] | None = None
         self._standby: asyncio.Task[None] | None = None
-        self._listeners: list[Listener] = []
+        self._subscriptions: list[_Subscription] = []
+        self._retry: asyncio.TimerHandle | None = None
 
     @classmethod
     async def open(cls, store: MetadataStore, node_id: int, *, cluster_id: str) -> Self:
@@ -95,9 +112,13 @@ class Controller:
         return await self.write(lambda image: decide_register_broker(image, broker))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """`listener(old, new)` for every image from now on, before the replies that it answers; returns the way out."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+        """`listener(old, new)` for every image from now on, before the replies that it answers; returns the way out.
+
+        `old` is the last image that the listener followed without an exception.
+        """
+        subscription = _Subscription(listener, self.image)
+        self._subscriptions.append(subscription)
+        return lambda: self._subscriptions.remove(subscription)
 
     async def write(self, decide: Callable[[ClusterImage], Decision[R]]) -> R:
         """The reply of a decision, once its records are committed and applied."""
@@ -112,6 +133,8 @@ class Controller:
 
     async def close(self) -> None:
         """Finishes what is pending, leaves a snapshot for a quick start and lets another broker take over."""
+        if self._retry is not None:
+            self._retry.cancel()
         if self._standby is not None:
             self._standby.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -133,29 +156,50 @@ class Controller:
             self._writer = None
 
     async def _write(self, batch: list[_Pending]) -> None:
+        """One entry for the batch. Whatever goes wrong, every reply of it is given."""
         draft = Draft(self.image)
-        records: list[Record] = []
         replies: list[tuple[asyncio.Future[Any], Any]] = []
-        for pending in batch:
-            if pending.reply.done():
-                continue  # its caller gave up before anything was decided
-            try:
-                decision = pending.decide(draft.image)
-            except Exception as wrong:
-                pending.reply.set_exception(wrong)
-                continue
-            apply_to_draft(draft, decision.records)
-            records += decision.records
-            replies.append((pending.reply, decision.reply))
+        try:
+            records = [record for pending in batch for record in self._decide(pending, draft, replies)]
+        except Exception as wrong:
+            await self._write_apart(batch, wrong)
+            return
         try:
             if records:
                 await self._commit(records, draft)
         except StoreError as wrong:
             self._fail([reply for reply, _ in replies], wrong)
+        except Exception as wrong:
+            _log.exception("records of the controller can't be written")
+            _refuse([reply for reply, _ in replies], _unexpected(wrong))
+        else:
+            for future, reply in replies:
+                if not future.done():
+                    future.set_result(reply)
+
+    async def _write_apart(self, batch: list[_Pending], wrong: Exception) -> None:
+        """Records of one decision can't be applied: it fails, and the draft with it, but the others need not."""
+        if len(batch) == 1:
+            _log.error("a decision of the controller can't be applied", exc_info=wrong)
+            _refuse([batch[0].reply], _unexpected(wrong))
             return
-        for future, reply in replies:
-            if not future.done():
-                future.set_result(reply)
+        for pending in batch:
+            await self._write([pending])
+
+    def _decide(
+        self, pending: _Pending, draft: Draft, replies: list[tuple[asyncio.Future[Any], Any]]
+    ) -> Sequence[Record]:
+        """The records of a decision, which the draft has taken."""
+        if pending.reply.done():
+            return ()  # its caller gave up before anything was decided, or was refused alone
+        try:
+            decision = pending.decide(draft.image)
+        except Exception as wrong:
+            pending.reply.set_exception(wrong)
+            return ()
+        apply_to_draft(draft, decision.records)
+        replies.append((pending.reply, decision.reply))
+        return decision.records
 
     async def _commit(self, records: list[Record], draft: Draft) -> None:
         if not self.is_active:
@@ -163,13 +207,13 @@ class Controller:
         payload = encode_records(records)
         self._position = await self._store.append(payload, controller_epoch=self._leadership.epoch)
         self._count(payload)
-        await self._publish(draft.finish())
+        self._publish(draft.finish())
         if self._snapshot_is_due():
             try:
                 await self._take_snapshot()
             except Fenced:
                 raise
-            except StoreError as wrong:
+            except Exception as wrong:
                 # The entry is committed, and the replies must say so; the next one tries the snapshot again.
                 _log.error("the metadata log could not be shortened: %s", wrong)
 
@@ -180,20 +224,28 @@ class Controller:
         if fenced:
             self._leadership = Leadership(NO_CONTROLLER, self._leadership.epoch)
             self._stand_by()
-        for reply in replies:
-            if not reply.done():
-                reply.set_exception(error)
+        _refuse(replies, error)
 
-    async def _publish(self, image: ClusterImage) -> None:
-        old, self.image = self.image, image
-        for listener in tuple(self._listeners):
+    def _publish(self, image: ClusterImage) -> None:
+        self.image = image
+        self._tell(self._subscriptions)
+
+    def _tell(self, subscriptions: list[_Subscription]) -> None:
+        """The entry is committed, so everybody must learn of it, whatever one of them does."""
+        for subscription in tuple(subscriptions):
             try:
-                waiting = listener(old, image)
-                if waiting is not None:
-                    await waiting
+                subscription.tell(self.image)
             except Exception:
-                # The entry is committed, so the others must learn of it whatever one of them does.
-                _log.exception("a listener failed on a new image")
+                _log.exception("a listener failed on a new image; it is told again")
+                self._tell_again_later()
+
+    def _tell_again_later(self) -> None:
+        if self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(LISTENER_RETRY_MS / 1000, self._tell_again)
+
+    def _tell_again(self) -> None:
+        self._retry = None
+        self._tell([each for each in self._subscriptions if each.followed is not self.image])
 
     def _count(self, payload: bytes) -> None:
         self._entries_since_snapshot += 1
@@ -234,8 +286,10 @@ class Controller:
                 self._count(entry.payload)
         except UnknownRecord as wrong:
             raise CorruptStore(str(wrong)) from wrong
+        except Exception as wrong:
+            raise CorruptStore(f"the metadata log can't be applied: {wrong!r}") from wrong
         self._position = tail.end or self._position
-        await self._publish(replace(draft.finish(), controller_id=controller_id))
+        self._publish(replace(draft.finish(), controller_id=controller_id))
 
     def _stand_by(self) -> None:
         if self._standby is None:
@@ -261,3 +315,13 @@ class Controller:
                 async for _ in self._store.watch(self._position):
                     # An image must not be abandoned half way, so the time-out waits for it.
                     await asyncio.shield(self._catch_up(self._leadership.broker_id))
+
+
+def _refuse(replies: list[asyncio.Future[Any]], error: ApiError) -> None:
+    for reply in replies:
+        if not reply.done():
+            reply.set_exception(error)
+
+
+def _unexpected(wrong: Exception) -> ApiError:
+    return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(wrong))
