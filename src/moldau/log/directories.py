@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,11 +19,8 @@ from moldau.log.checkpoints import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
-    CorruptCheckpoint,
-    read_partition_metadata,
     write_clean_shutdown,
     write_offsets,
-    write_partition_metadata,
 )
 from moldau.log.data_directory import DataDirectory
 from moldau.log.directory_lock import DirectoryLock
@@ -33,8 +29,10 @@ from moldau.log.errors import LogError
 from moldau.log.failure import judge
 from moldau.log.files import remove_if_there, sync_path
 from moldau.log.meta_properties import NoPlace, UnusableDirectory, claim
+from moldau.log.open_files import OpenFiles
+from moldau.log.opening import Home, LogJob, topic_id_of
 from moldau.log.partition_log import PartitionLog
-from moldau.log.removal import DELETED_FOLDER, remove, stray_folder_name
+from moldau.log.removal import DELETED_FOLDER, remove, set_aside
 
 LOGGER = logging.getLogger(__name__)
 
@@ -45,9 +43,23 @@ _NOT_PARTITIONS = (DELETED_FOLDER, "-stray", "-future")
 
 
 class Checkpoints(NamedTuple):
-    """Offsets as they were at one moment, for each file in each folder; writing them may be left to a thread."""
+    """Offsets for each file in each folder, noted log by log; writing them may be left to a thread."""
 
-    files: tuple[tuple[str, str, Mapping[TopicPartition, int]], ...]
+    files: list[tuple[str, str, dict[TopicPartition, int]]]
+
+    @classmethod
+    def of_folders(cls, paths: Iterable[str]) -> Checkpoints:
+        return cls([(path, name, {}) for path in paths for name in (RECOVERY_POINTS, LOG_START_OFFSETS)])
+
+    def note(self, log: PartitionLog) -> None:
+        home = os.path.dirname(log.path)
+        for path, name, offsets in self.files:
+            if path != home:
+                continue
+            if name is RECOVERY_POINTS:
+                offsets[log.partition] = log.recovery_point
+            elif name is LOG_START_OFFSETS and log.log_start_offset > log.segments[0].base_offset:
+                offsets[log.partition] = log.log_start_offset
 
     def write(self, only: str | None = None) -> None:
         for directory, name, offsets in self.files:
@@ -83,7 +95,7 @@ def _refuse_doubles(directories: list[DataDirectory]) -> None:
             other = homes.setdefault(partition, each.path)
             if other == each.path:
                 continue
-            ids = {_topic_id(f"{path}/{partition}") for path in (other, each.path)}
+            ids = {topic_id_of(f"{path}/{partition}") for path in (other, each.path)}
             if len(ids) == 1 or None in ids:
                 raise UnusableDirectory(
                     f"{partition} is in {other} and in {each.path}; move one of the two folders away"
@@ -97,6 +109,7 @@ class LogDirectories:
         self._directories = {each.path: each for each in directories}
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._doomed: list[str] = []
+        self.open_files = OpenFiles()
         self.is_started = False  # all partitions of the image are open
         self.on_offline: Callable[[str, list[TopicPartition]], None] | None = None
         for each in directories:
@@ -213,87 +226,72 @@ class LogDirectories:
     def log_for(
         self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
     ) -> PartitionLog:
-        """The partition's log, opened or created. A folder of an older topic of that name makes room."""
-        known = self._logs.get(partition)
-        if known is not None:
-            return known
-        homes = [each for each in self._directories.values() if partition in each.folders]
-        home = next(iter([each for each in homes if self._is_of(each, partition, topic_id)]), None)
-        log = (
-            self._open(home, partition, topic_id=topic_id, config=config, now_ms=now_ms)
-            if home is not None
-            else self._create(partition, topic_id=topic_id, config=config, now_ms=now_ms)
-        )
-        if home is not None and home.state is State.OFFLINE:  # since this start began
-            log.offline = home.failure
-        log.on_failure = partial(self.fail, os.path.dirname(log.path))
-        self._logs[partition] = log
-        return log
+        """The partition's log, opened or created here and now."""
+        job = self.prepare(partition, topic_id=topic_id, config=config, now_ms=now_ms)
+        job.run()
+        return self.settle(job)
 
-    def _is_of(self, home: DataDirectory, partition: TopicPartition, topic_id: TopicId) -> bool:
-        path = f"{home.path}/{partition}"
-        found = _topic_id(path)
-        if found is None:
-            write_partition_metadata(path, topic_id)
-        if found is None or found == topic_id:
-            return True
-        aside = f"{home.path}/{stray_folder_name(partition)}"
-        LOGGER.warning("%s belongs to another topic of that name; keeping it as %s", path, aside)
-        os.rename(path, aside)
-        home.folders.discard(partition)
-        return False
+    def prepare(self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int) -> LogJob:
+        """What it takes to open or create a log. Run it in any thread, then `settle` it, whatever came of it."""
+        homes = [
+            Home(each.path, each.clean, each.recovery_points.get(partition, 0), each.starts.get(partition, 0))
+            for each in self._directories.values()
+            if partition in each.folders
+        ]
+        places = [each.path for each in self._places()]
+        job = LogJob(partition, topic_id, config, now_ms, homes, places, self._logs.get(partition))
+        if not homes and places:
+            self._directories[places[0]].folders.add(partition)  # so that the next one goes elsewhere
+            job.reserved = places[0]
+        return job
 
-    def _open(
-        self, home: DataDirectory, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
-    ) -> PartitionLog:
-        path = f"{home.path}/{partition}"
-        try:
-            return PartitionLog.open(
-                path,
-                partition=partition,
-                topic_id=topic_id,
-                config=config,
-                clean=home.clean,
-                recovery_point=home.recovery_points.get(partition, 0),
-                log_start_offset=home.starts.get(partition, 0),
-                now_ms=now_ms,
-            )
-        except (OSError, ValueError) as wrong:
-            raise UnusableDirectory(f"{path} can't be opened: {wrong}") from wrong
-
-    def _create(
-        self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
-    ) -> PartitionLog:
-        """In the folder with the fewest partitions, or the next one when that cannot be written to."""
-        for home in self._places():
-            path = f"{home.path}/{partition}"
-            try:
-                log = PartitionLog.create(path, partition=partition, topic_id=topic_id, config=config, now_ms=now_ms)
-            except FileExistsError:
-                LOGGER.error("%s is in the way of a new partition; move it away", path)
-                continue
-            except OSError as failure:
-                shutil.rmtree(path, ignore_errors=True)  # half made, it would be in the way of the next try
-                self.fail(home.path, failure)
-                continue
+    def settle(self, job: LogJob) -> PartitionLog:
+        """The job's log, from now on among the others; `UnusableDirectory` when there is none."""
+        for path in (*job.strayed, *([job.reserved] if job.reserved else [])):
+            self._directories[path].folders.discard(job.partition)
+        for path, failure in job.refusals:
+            self.fail(path, failure)
+        if job.log is None:
+            raise job.failure or NoPlace(f"{job.partition} has no place")
+        path = os.path.dirname(job.log.path)
+        home = self._directories[path]
+        if job.is_new:
             self._written(home)
-            home.folders.add(partition)
-            return log
-        raise NoPlace(f"no data folder can be written to: {partition} has no place")
+            home.folders.add(job.partition)
+        if home.state is State.OFFLINE:  # since the job was prepared
+            job.log.offline = home.failure
+        if job.partition not in self._logs:
+            job.log.on_failure = partial(self.fail, path)
+            for segment in job.log.segments:
+                segment.keeper = self.open_files
+            self._logs[job.partition] = job.log
+        return job.log
 
     def delete(self, log: PartitionLog) -> None:
         """Free the partition's name at once and its disk soon; a folder that can't be renamed is no topic's then."""
-        home = self._directories[os.path.dirname(log.path)]
-        self._logs.pop(log.partition, None)
-        if home.state is State.OFFLINE:  # the next start finds the folder of a topic that is gone
-            home.folders.discard(log.partition)
+        self.retire(log)
+        if log.offline is not None:  # the next start finds the folder of a topic that is gone
             return
         try:
-            self._doomed.append(log.delete())
-            home.folders.discard(log.partition)
+            self.doom(set_aside(log.path, log.partition, log.topic_id))
         except OSError as failure:
-            LOGGER.error("%s could not be deleted: %s", log.path, failure.strerror)
-            self.fail(home.path, failure)
+            self.not_set_aside(log, failure)
+
+    def retire(self, log: PartitionLog) -> None:
+        """Forget a log whose topic is gone. Its folder is `set_aside` next, in any thread, and then `doom`ed."""
+        if self._logs.get(log.partition) is log:  # else it is retired already, and the name may be another's
+            del self._logs[log.partition]
+            self._directories[os.path.dirname(log.path)].folders.discard(log.partition)
+            log.active.forget()
+
+    def doom(self, path: str | None) -> None:
+        """A folder that was set aside is deleted soon; None is one that was gone already."""
+        if path is not None:
+            self._doomed.append(path)
+
+    def not_set_aside(self, log: PartitionLog, failure: OSError) -> None:
+        LOGGER.error("%s could not be deleted: %s", log.path, failure.strerror)
+        self.fail(os.path.dirname(log.path), failure)
 
     def unclean(self) -> list[TopicPartition]:
         """Partitions in directories that the last broker did not leave cleanly: a power failure may have cut them."""
@@ -302,7 +300,7 @@ class LogDirectories:
     def unclaimed(self) -> dict[TopicPartition, TopicId | None]:
         """Partitions that have a folder here but that nobody asked for, with the id of their topic if they tell it."""
         return {
-            partition: _topic_id(f"{each.path}/{partition}")
+            partition: topic_id_of(f"{each.path}/{partition}")
             for each in self._directories.values()
             for partition in sorted(each.folders)
             if partition not in self._logs
@@ -316,24 +314,23 @@ class LogDirectories:
                 paths += log.removals.due(now_ms)
         return partial(remove, paths) if paths else None
 
+    def logs(self) -> list[PartitionLog]:
+        return [*self._logs.values()]
+
+    @property
+    def usable_paths(self) -> list[str]:
+        return [each.path for each in self._directories.values() if each.state is not State.OFFLINE]
+
     def checkpoints(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> Checkpoints:
         """Recovery points and log starts of all folders, and the high watermarks if they are given."""
-        files: list[tuple[str, str, Mapping[TopicPartition, int]]] = []
-        for path, directory in self._directories.items():
-            if directory.state is State.OFFLINE:
-                continue
-            logs = [log for log in self._logs.values() if os.path.dirname(log.path) == path]
-            points = {log.partition: int(log.recovery_point) for log in logs}
-            starts = {
-                log.partition: int(log.log_start_offset)
-                for log in logs
-                if log.log_start_offset > log.segments[0].base_offset
-            }
-            files += [(path, RECOVERY_POINTS, points), (path, LOG_START_OFFSETS, starts)]
-            if high_watermarks is not None:
-                known = {log.partition: high_watermarks.get(log.partition, 0) for log in logs}
-                files.append((path, HIGH_WATERMARKS, known))
-        return Checkpoints(tuple(files))
+        pending = Checkpoints.of_folders(self.usable_paths)
+        for log in self._logs.values():
+            pending.note(log)
+        if high_watermarks is not None:
+            for path in self.usable_paths:
+                here = self._directories[path].folders & self._logs.keys()
+                pending.files.append((path, HIGH_WATERMARKS, {each: high_watermarks.get(each, 0) for each in here}))
+        return pending
 
     def close(
         self, *, broker_epoch: int = NO_BROKER_EPOCH, high_watermarks: Mapping[TopicPartition, int] | None = None
@@ -372,13 +369,6 @@ class LogDirectories:
                 with contextlib.suppress(OSError):  # then the next start recovers what it need not
                     write_clean_shutdown(path, NO_BROKER_EPOCH)
         _release(each.lock for each in self._directories.values())
-
-
-def _topic_id(path: str) -> TopicId | None:
-    try:
-        return read_partition_metadata(path)
-    except CorruptCheckpoint as wrong:
-        raise UnusableDirectory(str(wrong)) from wrong
 
 
 def _close(log: PartitionLog) -> PartitionLog | None:

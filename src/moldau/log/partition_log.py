@@ -234,7 +234,10 @@ class PartitionLog(Availability):
         while slot < len(self.segments):
             segment = self.segments[slot]
             is_active = segment is self.active
-            file = segment.file or (segment.wake() if is_active else segment.open())
+            if (file := segment.file) is None:
+                file = segment.wake() if is_active else segment.open()
+            else:
+                segment.is_used = True
             hint = self.hints.get(offset) if is_active else None
             first_bytes = NO_SEGMENT_BYTES
             if hint is None:
@@ -377,10 +380,6 @@ class PartitionLog(Availability):
         """Apply retention; gives the number of segments that went."""
         with self.storage():
             return truncation.delete_old_segments(self, now_ms, high_watermark)
-
-    def delete(self) -> str:
-        """Rename the folder so that the partition's name is free at once; gives the folder that is to be removed."""
-        return truncation.delete(self)
 
     def aborted_transactions(self, start: Offset, end: Offset) -> list[tuple[int, int]]:
         """First offset and producer id of the aborted transactions with records in [start, end)."""

@@ -59,6 +59,8 @@ class Loaded:
     log_start_offset: int = 0
     end_offset: int = 0
     recovery_point: int = 0
+    scanned_bytes: int = 0  # by recovery, which checks every batch of them
+    cut_bytes: int = 0
 
 
 def load(path: str, start: Start) -> Loaded:
@@ -185,10 +187,13 @@ def _recover(loaded: Loaded, start: Start) -> None:
             loaded.path, segments[:slot], loaded.producers, loaded.snapshot_offsets,
             log_start_offset=start.log_start_offset, end_offset=segment.base_offset,
         )  # fmt: skip
+        loaded.scanned_bytes += segment.size
         lost = recover_segment(segment, loaded.producers, loaded.epochs)
+        loaded.cut_bytes += lost
         if lost:
             for later in segments[slot + 1 :]:
                 LOGGER.warning("%s: deleted, because the log ends before it", later.path)
+                loaded.cut_bytes += later.size
                 for suffix in SEGMENT_SUFFIXES:
                     remove_if_there(later.prefix + suffix)
             del segments[slot + 1 :]

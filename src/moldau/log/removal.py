@@ -8,7 +8,8 @@ import shutil
 import uuid
 from collections.abc import Iterable
 
-from moldau.core.ids import TopicPartition
+from moldau.core.ids import TopicId, TopicPartition
+from moldau.log.checkpoints import CorruptCheckpoint, read_partition_metadata
 from moldau.log.files import DELETED, LOG, SEGMENT_SUFFIXES, SNAPSHOT, offset_name, remove_if_there
 from moldau.log.segment import Segment
 
@@ -73,6 +74,28 @@ def remove(paths: Iterable[str]) -> None:
                 remove_if_there(path)
         except OSError as failure:
             LOGGER.warning("%s could not be deleted, which the next start tries again: %s", path, failure.strerror)
+
+
+def set_aside(path: str, partition: TopicPartition, topic_id: TopicId) -> str | None:
+    """Rename the folder of a deleted topic's partition, so that its name is free; None when there is none any more.
+
+    May run in any thread, and may be tried again later: by then a new topic of that name may have a folder there.
+    """
+    try:
+        found = read_partition_metadata(path)
+    except CorruptCheckpoint:
+        found = None  # a new topic's would be sound
+    except NotADirectoryError:
+        return None
+    if found not in (None, topic_id):
+        return None
+    doomed = f"{os.path.dirname(path)}/{deleted_folder_name(partition)}"
+    try:
+        os.rename(path, doomed)
+    except FileNotFoundError:
+        LOGGER.warning("%s was gone before its topic was deleted", path)
+        return None
+    return doomed
 
 
 def deleted_folder_name(partition: TopicPartition) -> str:

@@ -31,6 +31,7 @@ def new_segment(log: PartitionLog, base_offset: Offset, now_ms: int) -> Segment:
     config = log.config
     segment = Segment.create(log.path, base_offset, index_interval_bytes=config.index_interval_bytes, now_ms=now_ms)
     segment.limit_age(config.segment_ms_max, config.segment_jitter_ms)
+    segment.keeper = log.active.keeper
     return segment
 
 

@@ -32,6 +32,7 @@ from moldau.log.indexes.offset_index import ENTRY as OFFSET_ENTRY
 from moldau.log.indexes.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from moldau.log.indexes.time_index import ENTRY as TIME_ENTRY
 from moldau.log.indexes.time_index import NO_TIMESTAMP, Timed, TimeIndex
+from moldau.log.open_files import OpenFiles
 
 LOGGER = logging.getLogger(__name__)
 
@@ -85,8 +86,8 @@ def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_off
 class Segment:
     __slots__ = (
         "aborted", "age_ms_max", "awake", "base_offset", "created_ms", "file", "first_timestamp",
-        "index_interval_bytes", "max_timestamp", "max_timestamp_offset", "offset_index", "prefix", "size", "time_index",
-        "unindexed_bytes",
+        "index_interval_bytes", "is_used", "keeper", "max_timestamp", "max_timestamp_offset", "offset_index", "prefix",
+        "size", "time_index", "unindexed_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +104,8 @@ class Segment:
         self.time_index = TimeIndex(prefix + TIME_INDEX, base_offset)
         self.file: OpenFile | None = None
         self.awake = False
+        self.keeper: OpenFiles | None = None
+        self.is_used = False
         self.unindexed_bytes = 0
         self.first_timestamp = UNKNOWN_TIMESTAMP
         self.max_timestamp = UNKNOWN_TIMESTAMP
@@ -141,9 +144,11 @@ class Segment:
 
     def wake(self) -> OpenFile:
         """Get ready to be appended to; awake only when everything was read."""
-        file = OpenFile(self.path, os.O_RDWR)
-        self.offset_index.entries.load()
-        self.time_index.entries.load()
+        file = OpenFile(self.path, os.O_RDWR) if self.keeper is None else self.keeper.open(self)
+        # So short a segment has no entries, and its largest timestamp was read before: two files less to open.
+        is_short = self.size <= self.index_interval_bytes and self.max_timestamp != UNKNOWN_TIMESTAMP
+        self.offset_index.entries.load(is_empty=is_short or self.size == 0)
+        self.time_index.entries.load(is_empty=is_short or self.size == 0)
         self.load_max_timestamp()
         self.awake = True
         self.file = file
@@ -179,7 +184,11 @@ class Segment:
 
     def append(self, data: memoryview | bytes, size: int, *, last_offset: int, max_timestamp: int) -> None:
         """Write one batch. When the write fails the segment is as it was before."""
-        file = self.file or self.wake()
+        file = self.file
+        if file is None:
+            file = self.wake()
+        else:
+            self.is_used = True
         position = self.size
         try:
             count = os.pwrite(file.fd, data, position)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +12,6 @@ from moldau.log.files import SNAPSHOT, TRANSACTION_INDEX, offset_name, remove_if
 from moldau.log.indexes.transaction_index import truncate_aborted
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.recovery import rebuild_producers
-from moldau.log.removal import deleted_folder_name
 from moldau.log.retention import expired
 from moldau.log.rolling import new_segment, take_snapshot
 from moldau.log.segment import Segment
@@ -137,13 +134,3 @@ def _reload_producers(log: PartitionLog) -> None:
         end_offset=log.end_offset,
     )
     take_snapshot(log)
-
-
-def delete(log: PartitionLog) -> str:
-    """Give the folder a name that says it is to be deleted, and let go of every file."""
-    doomed = f"{os.path.dirname(log.path)}/{deleted_folder_name(log.partition)}"
-    with contextlib.suppress(FileNotFoundError):  # somebody else deleted it: then nothing is left to do
-        os.rename(log.path, doomed)
-    for segment in log.segments:
-        segment.forget()
-    return doomed

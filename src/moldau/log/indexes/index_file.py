@@ -33,11 +33,11 @@ class IndexFile:
     def __len__(self) -> int:
         return len(self.first) if self.first is not None else max(0, size_of(self.path)) // self._entry.size
 
-    def load(self) -> None:
-        """Bring the entries into memory, for a segment that is appended to."""
+    def load(self, *, is_empty: bool = False) -> None:
+        """Bring the entries into memory, for a segment that is appended to; that of an empty one has none."""
         if self.first is not None:
             return
-        raw = read_whole(self.path) or b""
+        raw = b"" if is_empty else read_whole(self.path) or b""
         entries = list(self._entry.iter_unpack(raw[: len(raw) - len(raw) % self._entry.size]))
         self.first = array(self._kinds[0], [entry[0] for entry in entries])
         self.second = array(self._kinds[1], [entry[1] for entry in entries])

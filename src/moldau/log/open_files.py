@@ -1,0 +1,97 @@
+"""How many segments are awake at once: a bounded set, from which those go that nobody used for longest.
+
+By second chance, so that a use costs one attribute: the hand goes round the ring, spares what was used since it came by
+the last time, and puts the first other segment to rest.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import resource
+from typing import TYPE_CHECKING
+
+from moldau.log.files import OpenFile
+
+if TYPE_CHECKING:
+    from moldau.log.segment import Segment
+
+LOGGER = logging.getLogger(__name__)
+
+SEGMENTS_MAX = 16_384  # above this their indexes in memory, not descriptors, would be too many
+SEGMENTS_MIN = 16
+RESERVED_DESCRIPTORS = (
+    96  # the store, locks, listeners, and what threads open for a moment: fsync, compaction, recovery
+)
+NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
+
+
+def segments_max(connections_max: int) -> int:
+    """What the process limit on open files leaves for segments."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(SEGMENTS_MIN, min(SEGMENTS_MAX, soft - connections_max - RESERVED_DESCRIPTORS))
+
+
+class OpenFiles:
+    """The awake segments of one broker. One event loop owns it, as it owns the logs."""
+
+    __slots__ = ("_hand", "_ring", "limit")
+
+    def __init__(self, limit: int = SEGMENTS_MAX) -> None:
+        self.limit = limit
+        self._ring: list[Segment] = []
+        self._hand = 0
+
+    def __len__(self) -> int:
+        return sum(segment.awake for segment in self._ring)
+
+    def open(self, segment: Segment) -> OpenFile:
+        """The file of a segment that wakes; another one rests for it when too many are awake."""
+        self.admit(segment)
+        try:
+            return OpenFile(segment.path, os.O_RDWR)
+        except OSError as failure:
+            if failure.errno not in NO_DESCRIPTORS:
+                raise
+            self.shrink()
+            return OpenFile(segment.path, os.O_RDWR)
+
+    def admit(self, segment: Segment) -> None:
+        """A segment is about to wake: another one may have to rest for it. It counts as used from its second use on."""
+        segment.is_used = False
+        if len(self._ring) < self.limit:
+            self._ring.append(segment)
+            return
+        slot = self._next_to_rest()
+        if slot is None:  # none can rest, for lack of disk perhaps: rather too many files than none for this one
+            self._ring.append(segment)
+        else:
+            self._ring[slot] = segment
+
+    def shrink(self) -> None:
+        """The process has no descriptor left, whoever has them all: keep half of what is open."""
+        LOGGER.warning("no descriptors left; %d segments are kept open instead of %d", self.limit // 2, self.limit)
+        self.limit = max(SEGMENTS_MIN, self.limit // 2)
+        while len(self._ring) > self.limit and (slot := self._next_to_rest()) is not None:
+            del self._ring[slot]
+
+    def _next_to_rest(self) -> int | None:
+        """The place of a segment that rests from now on; None when in two rounds none could."""
+        ring = self._ring
+        for _ in range(2 * len(ring)):
+            self._hand = slot = self._hand % len(ring)
+            self._hand += 1
+            segment = ring[slot]
+            if not segment.awake:
+                return slot
+            if segment.is_used:
+                segment.is_used = False
+                continue
+            try:
+                segment.rest()
+            except OSError as failure:
+                LOGGER.debug("%s can't rest: %s", segment.path, failure)
+                continue
+            return slot
+        return None

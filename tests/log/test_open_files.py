@@ -1,0 +1,124 @@
+"""A bounded number of segments is awake, the ones that are used, and the others lose nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from moldau.core.ids import Offset, TopicPartition
+from moldau.log.directories import LogDirectories
+from moldau.log.open_files import OpenFiles, segments_max
+from moldau.log.partition_log import PartitionLog
+from tests.log.samples import NOW_MS, TOPIC_ID, batch, config
+
+
+def logs(directories: LogDirectories, count: int) -> list[PartitionLog]:
+    return [
+        directories.log_for(TopicPartition("orders", index), topic_id=TOPIC_ID, config=config(), now_ms=NOW_MS)
+        for index in range(count)
+    ]
+
+
+def append(log: PartitionLog, value: bytes) -> None:
+    log.append_as_leader(batch([value]), leader_epoch=0, now_ms=NOW_MS)
+
+
+def first_bytes(log: PartitionLog) -> bytes:
+    return log.read(Offset(0), bytes_max=1 << 20, end=log.end_offset, one_batch=True).read()
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_many_logs_share_few_descriptors_and_none_loses_a_record(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.open_files = OpenFiles(limit=8)
+    many = logs(directories, 100)
+    before = open_descriptors()
+    for round_number in range(3):
+        for index, log in enumerate(many):
+            append(log, b"%d of %d" % (round_number, index))
+            assert open_descriptors() - before <= 8
+    for index, log in enumerate(many):
+        read = first_bytes(log)
+        assert all(b"%d of %d" % (round_number, index) in read for round_number in range(3))
+    assert len(directories.open_files) <= 8
+    directories.close()
+
+
+def test_what_is_in_use_stays_awake(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.open_files = OpenFiles(limit=4)
+    busy, *others = logs(directories, 40)
+    append(busy, b"first")
+    file = busy.active.file
+    for log in others:
+        append(log, b"once")
+        append(busy, b"again")
+    assert busy.active.file is file
+    directories.close()
+
+
+def test_a_range_in_flight_outlives_the_rest_of_its_segment(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.open_files = OpenFiles(limit=2)
+    first, *others = logs(directories, 10)
+    append(first, b"kept")
+    held = first.read(Offset(0), bytes_max=1 << 20, end=first.end_offset, one_batch=True)
+    for log in others:
+        append(log, b"x")
+    assert not first.active.awake
+    assert b"kept" in held.read()
+    directories.close()
+
+
+def test_a_segment_that_cannot_rest_stays_awake_and_stops_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.open_files = OpenFiles(limit=1)
+    one, two = logs(directories, 2)
+    append(one, b"1")
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(type(one.active), "rest", lambda _: full())
+        append(two, b"2")
+    assert one.active.awake
+    assert two.active.awake
+    directories.close()
+
+
+def test_without_descriptors_half_of_the_segments_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.open_files = OpenFiles(limit=64)
+    *many, last = logs(directories, 61)
+    for log in many:
+        append(log, b"x")
+    open_file, refusals = os.open, [OSError(errno.EMFILE, "Too many open files")]
+
+    def exhausted(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if refusals and path.endswith(".log"):
+            raise refusals.pop()
+        return open_file(path, flags, mode, dir_fd=dir_fd)
+
+    with monkeypatch.context() as process:
+        process.setattr(os, "open", exhausted)
+        append(last, b"written all the same")
+    assert b"written all the same" in first_bytes(last)
+    assert len(directories.open_files) <= 33
+    directories.close()
+
+
+def test_connections_and_segments_share_the_limit_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1_024, 1_024))
+    assert segments_max(512) == 416
+    assert segments_max(1_024) == 16
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 30, 1 << 30))
+    assert segments_max(1 << 29) == 16_384
