@@ -91,5 +91,10 @@ async def _finish(
     found = [await answer if isinstance(answer, Future) else answer for answer in answers]
     if rows(found) <= ROWS_MAX:
         return shape(found)
+    return await encoded(lambda: shape(found), context)
+
+
+async def encoded(shape: Callable[[], R], context: Context) -> Encoded[R]:
+    """A response that a thread makes and encodes: `shape` must look at nothing that changes."""
     loop, executor = asyncio.get_running_loop(), context.services.executor
-    return await loop.run_in_executor(executor, lambda: Encoded(shape(found), context.version))
+    return await loop.run_in_executor(executor, lambda: Encoded(shape(), context.version))

@@ -5,11 +5,15 @@ v3 has an error for the request as a whole, v4 tells the size of the disk, v5 wh
 
 from __future__ import annotations
 
+import os
 import shutil
-from pathlib import Path
+from typing import NamedTuple
 
+from moldau.broker.answers import ROWS_MAX, Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.partitions import Partitions
+from moldau.broker.slices import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.replication.partition import Partition
 from moldau.wire.api import ApiKey
@@ -22,17 +26,36 @@ from moldau.wire.messages.describe_log_dirs import (
 )
 
 
+class Size(NamedTuple):
+    topic: str
+    partition: int
+    size_bytes: int
+
+
 @api(ApiKey.DESCRIBE_LOG_DIRS, DescribeLogDirsRequest, versions=(1, 5))
-def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
+async def describe_log_dirs(
+    request: DescribeLogDirsRequest, context: Context
+) -> DescribeLogDirsResponse | Encoded[DescribeLogDirsResponse]:
+    services = context.services
     wanted = _wanted(request)
-    found: dict[Path, list[Partition]] = {path: [] for path in context.services.directories.paths}
-    for partition in context.services.partitions.all():
-        if wanted is None or (partition.topic, partition.index) in wanted:
-            found[partition.log.directory.parent].append(partition)
-    failed = context.services.directories.failures
-    return DescribeLogDirsResponse(
-        results=[_failed(path) if path in failed else _describe(path, partitions) for path, partitions in found.items()]
-    )
+    found: dict[str, list[Size]] = {str(path): [] for path in services.directories.paths}
+    everything = [*services.partitions.all()] if wanted is None else _chosen(wanted, services.partitions)
+    async for partition in in_slices(everything):
+        stored = partition.log
+        found[os.path.dirname(stored.path)].append(Size(partition.topic, partition.index, stored.size_bytes()))
+    failed = {str(path) for path in services.directories.failures}
+
+    def shape() -> DescribeLogDirsResponse:
+        return DescribeLogDirsResponse(
+            results=[_failed(path) if path in failed else _describe(path, sizes) for path, sizes in found.items()]
+        )
+
+    return shape() if len(everything) <= ROWS_MAX else await encoded(shape, context)
+
+
+def _chosen(wanted: set[tuple[str, int]], partitions: Partitions) -> list[Partition]:
+    found = [partitions.get(topic, index) for topic, index in wanted]
+    return [partition for partition in found if partition is not None]
 
 
 def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
@@ -42,28 +65,26 @@ def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
     return {(topic.topic, index) for topic in request.topics for index in topic.partitions}
 
 
-def _describe(path: Path, partitions: list[Partition]) -> DescribeLogDirsResult:
+def _describe(path: str, sizes: list[Size]) -> DescribeLogDirsResult:
     try:
         disk = shutil.disk_usage(path)
     except OSError:
         return _failed(path)
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
-    for partition in sorted(partitions, key=lambda each: (each.topic, each.index)):
-        by_topic.setdefault(partition.topic, []).append(_size(partition))
+    for topic, index, size_bytes in sorted(sizes):
+        # Only a replica on its way to another folder lags behind itself, and none moves here.
+        by_topic.setdefault(topic, []).append(
+            DescribeLogDirsPartition(
+                partition_index=index, partition_size=size_bytes, offset_lag=0, is_future_key=False
+            )
+        )
     return DescribeLogDirsResult(
-        log_dir=str(path),
-        topics=[DescribeLogDirsTopic(name=name, partitions=sizes) for name, sizes in by_topic.items()],
+        log_dir=path,
+        topics=[DescribeLogDirsTopic(name=name, partitions=of_topic) for name, of_topic in by_topic.items()],
         total_bytes=disk.total,
         usable_bytes=disk.free,
     )
 
 
-def _failed(path: Path) -> DescribeLogDirsResult:
-    return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(path))
-
-
-def _size(partition: Partition) -> DescribeLogDirsPartition:
-    # Only a replica on its way to another folder lags behind itself, and none moves here.
-    return DescribeLogDirsPartition(
-        partition_index=partition.index, partition_size=partition.log.size_bytes(), offset_lag=0, is_future_key=False
-    )
+def _failed(path: str) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)

@@ -9,9 +9,10 @@ leaves the client to ask again.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeAlias
 
+from moldau.broker.answers import ROWS_MAX, Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
 from moldau.broker.context import Context
@@ -33,14 +34,18 @@ from moldau.wire.messages.metadata import (
 IDS_IN_REQUEST_SINCE = 12
 CLUSTER_OPERATIONS_UNTIL = 10
 
+Answer: TypeAlias = "MetadataResponse | Coroutine[Any, Any, MetadataResponse | Encoded[MetadataResponse]]"
+
 
 @api(ApiKey.METADATA, MetadataRequest, versions=(0, 13))
-def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+def metadata(request: MetadataRequest, context: Context) -> Answer:
     services = context.services
     image = services.controller.image
     asked = _asked(request, context.version)
     if asked is None:
-        return _response(request, context, [_topic(topic, image) for topic in image.topics.values()])
+        return _answer(
+            request, context, image.topics.values(), lambda: [_topic(topic, image) for topic in image.topics.values()]
+        )
     if context.version < IDS_IN_REQUEST_SINCE and any(one.name is None or one.topic_id != ZERO_UUID for one in asked):
         refused = [
             MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=one.name or "", topic_id=one.topic_id)
@@ -50,7 +55,20 @@ def metadata(request: MetadataRequest, context: Context) -> MetadataResponse | C
     missing = {one.name for one in asked if one.topic_id == ZERO_UUID and one.name and one.name not in image.topics}
     if missing and request.allow_auto_topic_creation and services.config.flag("auto.create.topics.enable"):
         return _after_creation(request, context, asked=asked, missing=missing)
-    return _response(request, context, _described(asked, image, failures={}))
+    known = [image.topics.get(one.name or image.topic_ids.get(one.topic_id, "")) for one in asked]
+    return _answer(request, context, known, lambda: _described(asked, image, failures={}))
+
+
+def _answer(
+    request: MetadataRequest,
+    context: Context,
+    topics: Iterable[TopicImage | None],
+    describe: Callable[[], list[MetadataResponseTopic]],
+) -> Answer:
+    """At once, or by a thread when it is about thousands of partitions: images never change."""
+    if sum(len(topic.partitions) for topic in topics if topic is not None) <= ROWS_MAX:
+        return _response(request, context, describe())
+    return encoded(lambda: _response(request, context, describe()), context)
 
 
 async def _after_creation(
