@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from moldau.controller.machine import apply
-from moldau.controller.partitions import ExtendedTopic, MorePartitions, decide_create_partitions
-from moldau.controller.records import PartitionsAdded
+from moldau.controller.partitions import (
+    ExtendedTopic,
+    MorePartitions,
+    decide_create_partitions,
+    decide_undo_partitions,
+)
+from moldau.controller.records import PartitionsAdded, PartitionsRemoved
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from tests.controller.clusters import cluster, partition, topic, topic_id
@@ -17,7 +22,8 @@ IMAGE = cluster(topic("orders", 3), brokers=1)
 def test_partitions_are_added_and_the_old_ones_stay() -> None:
     decision = decide_create_partitions(IMAGE, [MorePartitions("orders", 5)])
     assert decision == Decision(
-        (PartitionsAdded(topic_id(100), (partition(1), partition(1))),), [ExtendedTopic("orders")]
+        (PartitionsAdded(topic_id(100), (partition(1), partition(1))),),
+        [ExtendedTopic("orders", topic_id=topic_id(100), added=range(3, 5))],
     )
     image = apply(IMAGE, decision.records)
     assert (len(image.topics["orders"].partitions), len(IMAGE.topics["orders"].partitions)) == (5, 3)
@@ -70,4 +76,14 @@ def test_a_name_that_is_given_twice_is_refused_once() -> None:
 
 def test_validation_alone_changes_nothing() -> None:
     decision = decide_create_partitions(IMAGE, [MorePartitions("orders", 4)], validate_only=True)
-    assert decision == Decision.reply_only([ExtendedTopic("orders")])
+    assert decision == Decision.reply_only([ExtendedTopic("orders", topic_id=topic_id(100), added=range(3, 4))])
+
+
+def test_partitions_that_could_not_be_made_are_taken_back_once() -> None:
+    added = apply(IMAGE, decide_create_partitions(IMAGE, [MorePartitions("orders", 5)]).records)
+    decision = decide_undo_partitions(added, topic_id(100), 3)
+    assert decision == Decision((PartitionsRemoved(topic_id(100), 3),), None)
+    image = apply(added, decision.records)
+    assert image.topics == IMAGE.topics
+    assert decide_undo_partitions(image, topic_id(100), 3) == Decision.reply_only(None)
+    assert decide_undo_partitions(image, topic_id(404), 3) == Decision.reply_only(None)

@@ -149,6 +149,7 @@ class Node:
             clock=clock,
             controller=cast(Any, SimpleNamespace(image=_image(around.disk, counts))),
             partitions=partitions,
+            reconciliation=cast(Any, None),
             directories=cast(Any, None),
             producer_ids=cast(Any, SimpleNamespace(next=around.next_producer_id)),
             fetch_sessions=FetchSessions(sessions_max=10, eviction_ms_min=0, seed=0),

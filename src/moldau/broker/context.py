@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from moldau.broker.flushing import Flusher
     from moldau.broker.markers import Markers
     from moldau.broker.partitions import Partitions
+    from moldau.broker.reconciliation import Reconciliation
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
     from moldau.coordinator.long_work import LongWork
@@ -35,6 +36,7 @@ class Services:
     clock: Clock
     controller: Controller
     partitions: Partitions
+    reconciliation: Reconciliation
     directories: LogDirectories
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions

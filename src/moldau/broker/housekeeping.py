@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Executor
 from typing import TypeAlias
 
 from moldau.broker.context import Services
+from moldau.broker.slices import in_slices
 from moldau.core.errors import ApiError
 from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.compaction.throttle import Throttle
+from moldau.log.directories import Checkpoints
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 
@@ -53,8 +55,8 @@ class Housekeeping:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def delete_old_segments(self, now_ms: int) -> None:
-        for partition in self._usable():
+    async def delete_old_segments(self, now_ms: int) -> None:
+        async for partition in self._usable():
             stored = partition.log
             start = stored.log_start_offset
             try:
@@ -63,12 +65,18 @@ class Housekeeping:
             except ApiError as refused:
                 log.error("%s: old segments could not be deleted: %s", stored.partition, refused)
 
-    def _usable(self) -> Iterator[Partition]:
-        """What is not in a log directory that is offline."""
-        return (partition for partition in self._services.partitions.all() if partition.log.offline is None)
+    async def _usable(self) -> AsyncIterator[Partition]:
+        """In slices, what is not in a log directory that is offline, and was not deleted in between."""
+        partitions = self._services.partitions
+        async for partition in in_slices([*partitions.all()]):
+            if partition.log.offline is None and partitions.get(partition.topic, partition.index) is partition:
+                yield partition
 
     async def write_checkpoints(self, _: int) -> None:
-        pending = self._services.directories.checkpoints()
+        directories = self._services.directories
+        pending = Checkpoints.of_folders(directories.usable_paths)
+        async for stored in in_slices(directories.logs()):
+            pending.note(stored)
         failures = await asyncio.get_running_loop().run_in_executor(self._executor, pending.write_all)
         for directory, failure in failures.items():
             log.error("log directory %s: checkpoints could not be written: %s", directory, failure.strerror)
@@ -77,11 +85,11 @@ class Housekeeping:
     def complete(self, now_ms: int) -> None:
         """Make what there was no room for."""
         self._services.directories.look_for_room()
-        self._services.partitions.complete(now_ms)
+        self._services.reconciliation.complete(now_ms)
 
-    def expire_producers(self, now_ms: int) -> None:
+    async def expire_producers(self, now_ms: int) -> None:
         expiration_ms = self._services.config.int("producer.id.expiration.ms")
-        for partition in self._services.partitions.all():
+        async for partition in self._usable():
             partition.log.producers.expire(now_ms, expiration_ms)
 
     async def compact(self, now_ms: int) -> None:
@@ -95,14 +103,14 @@ class Housekeeping:
     def _compactable(self) -> list[tuple[PartitionLog, int]]:
         return [
             (partition.log, partition.last_stable_offset)
-            for partition in self._usable()
-            if partition.log.config.compact
+            for partition in self._services.partitions.all()
+            if partition.log.config.compact and partition.log.offline is None
         ]
 
-    def flush_due(self, now_ms: int) -> None:
+    async def flush_due(self, now_ms: int) -> None:
         """`flush.ms`, and segments that are full, for recovery to have less to read."""
         since = self._unflushed_since_ms
-        for partition in self._usable():
+        async for partition in self._usable():
             stored = partition.log
             if not stored.unflushed_records:
                 since.pop(stored, None)

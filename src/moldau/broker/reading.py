@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from moldau.broker.fetch_sessions import NO_EPOCH, Wanted
 from moldau.broker.leaders import current_leader
+from moldau.broker.outbox import INLINE_BYTES_MAX
 from moldau.broker.partitions import Partitions
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
+from moldau.log.file_range import FileRange
 from moldau.log.partition_log import EMPTY
 from moldau.replication.partition import Partition
 from moldau.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
@@ -17,6 +19,7 @@ from moldau.wire.messages.fetch import AbortedTransaction, EpochEndOffset, Parti
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 CURRENT_LEADER_SINCE = 16
 ZSTD_SINCE = 10
+FILES_HELD_MAX = 64  # of one answer; each holds a descriptor until it is sent, and there are few of those
 
 
 class Terms(NamedTuple):
@@ -42,7 +45,7 @@ def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Read
     found: list[tuple[Wanted, PartitionData]] = []
     failed: list[tuple[Wanted, PartitionData]] = []
     left = terms.bytes_max
-    size_bytes = 0
+    size_bytes = files_held = 0
     for one in wanted:
         partition = one.partition
         if partition is None or not partition.is_leader:
@@ -51,13 +54,17 @@ def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Read
             continue
         try:
             if partition is None:
-                raise ApiError(why_missing(one, partitions))
+                raise ApiError(partitions.why_missing(one.topic, one.index))
             data = read_one(one, partition, terms, left=left, one_batch=size_bytes == 0)
         except ApiError as wrong:
             failed.append((one, refused(one, wrong.code, partition, terms)))
             continue
         records = data.records
         if records is not None and (size := len(records)):
+            files_held += 1
+            if files_held > FILES_HELD_MAX:
+                size = _let_go(data, size)
+                left = left if size else 0
             size_bytes += size
             left = max(0, left - size)
         found.append((one, data))
@@ -74,17 +81,18 @@ def worth_a_look(wanted: Iterable[Wanted], told: Set[Wanted], grown: Set[Partiti
     return [one for one in wanted if one.partition in grown or one in told]
 
 
+def _let_go(data: PartitionData, size: int) -> int:
+    """Read a short range, as sending it would anyway, and leave out a long one; gives the bytes that are left."""
+    is_short = size <= INLINE_BYTES_MAX
+    data.records = data.records.read() if is_short and isinstance(data.records, FileRange) else EMPTY
+    return size if is_short else 0
+
+
 def find(one: Wanted, partitions: Partitions) -> Partition | None:
     topic = one.topic
     if isinstance(topic, str):
         return partitions.get(topic, one.index)
     return partitions.get_by_id(topic, one.index)
-
-
-def why_missing(one: Wanted, partitions: Partitions) -> ErrorCode:
-    if isinstance(one.topic, bytes) and not partitions.has_topic_id(one.topic):
-        return ErrorCode.UNKNOWN_TOPIC_ID
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def nothing_new(one: Wanted, partition: Partition) -> bool:

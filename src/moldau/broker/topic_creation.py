@@ -1,16 +1,31 @@
-"""Creating topics because somebody asked about them."""
+"""Creating topics and partitions, because somebody wants them or only asked about them.
+
+They are created when they serve. What the controller has committed and no folder could be made for is taken back, so
+that the answer is true and nothing is left half made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
 from moldau.broker.context import Services
-from moldau.controller.topics import NewTopic, decide_create_topics
+from moldau.controller.partitions import (
+    ExtendedTopic,
+    MorePartitions,
+    decide_create_partitions,
+    decide_undo_partitions,
+)
+from moldau.controller.topics import CreatedTopic, NewTopic, are_too_many, decide_create_topics, decide_undo_topic
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+
+TOPICS_PER_WRITE = 200
 
 
 class Keys(NamedTuple):
@@ -81,11 +96,79 @@ def internal_topic_configs(name: str, config: BrokerConfig, *, replicas_max: int
 
 async def _create(services: Services, wanted: Sequence[NewTopic]) -> dict[str, ErrorCode]:
     try:
-        created = await services.controller.write(
-            lambda image: decide_create_topics(image, wanted, config=services.config)
-        )
+        created = await create_topics(services, wanted)
     except ApiError as wrong:
         return {topic.name: wrong.code for topic in wanted}
     # Somebody else may have created it since we looked.
     fine = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
     return {topic.name: topic.error for topic in created if topic.error not in fine}
+
+
+async def create_topics(
+    services: Services, wanted: Sequence[NewTopic], *, validate_only: bool = False
+) -> list[CreatedTopic]:
+    """One answer for each name, given when its partitions serve or are taken back."""
+    answers: list[CreatedTopic] = []
+    for portion in _portions(wanted, services.config):
+        created = await services.controller.write(
+            partial(decide_create_topics, topics=portion, config=services.config, validate_only=validate_only)
+        )
+        answers += created if validate_only else await _made(services, created)
+    return answers
+
+
+def _portions(wanted: Sequence[NewTopic], config: BrokerConfig) -> Iterator[list[NewTopic]]:
+    """So many topics as are decided and followed in some milliseconds; those of one name stay together."""
+    if len(wanted) <= TOPICS_PER_WRITE or are_too_many(wanted, config):
+        yield list(wanted)
+        return
+    by_name: dict[str, list[NewTopic]] = {}
+    for topic in wanted:
+        by_name.setdefault(topic.name, []).append(topic)
+    named = iter(by_name.values())
+    while portion := [topic for alike in islice(named, TOPICS_PER_WRITE) for topic in alike]:
+        yield portion
+
+
+async def _made(services: Services, created: list[CreatedTopic]) -> list[CreatedTopic]:
+    outcomes = {topic.name: _making(services, topic) for topic in created if topic.error is ErrorCode.NONE}
+    failures = {name: reason for name, outcome in outcomes.items() if (reason := await outcome) is not None}
+    return [
+        CreatedTopic(topic.name, ErrorCode.KAFKA_STORAGE_ERROR, failures[topic.name])
+        if topic.name in failures
+        else topic
+        for topic in created
+    ]
+
+
+def _making(services: Services, topic: CreatedTopic) -> asyncio.Future[str | None]:
+    async def undo() -> None:
+        await services.controller.write(lambda image: decide_undo_topic(image, topic.topic_id))
+
+    return services.reconciliation.expect(topic.topic_id, range(topic.partitions), undo)
+
+
+async def create_partitions(
+    services: Services, wanted: Sequence[MorePartitions], *, validate_only: bool
+) -> list[ExtendedTopic]:
+    """The same for partitions of topics that are there."""
+    extended = await services.controller.write(
+        lambda image: decide_create_partitions(image, wanted, validate_only=validate_only)
+    )
+    if validate_only:
+        return extended
+    outcomes = {topic.name: _extending(services, topic) for topic in extended if topic.error is ErrorCode.NONE}
+    failures = {name: reason for name, outcome in outcomes.items() if (reason := await outcome) is not None}
+    return [
+        ExtendedTopic(topic.name, ErrorCode.KAFKA_STORAGE_ERROR, failures[topic.name])
+        if topic.name in failures
+        else topic
+        for topic in extended
+    ]
+
+
+def _extending(services: Services, topic: ExtendedTopic) -> asyncio.Future[str | None]:
+    async def undo() -> None:
+        await services.controller.write(lambda image: decide_undo_partitions(image, topic.topic_id, topic.added.start))
+
+    return services.reconciliation.expect(topic.topic_id, topic.added, undo)

@@ -15,7 +15,7 @@ from moldau.controller.configs import (
 from moldau.controller.elections import apply_leaders_changed
 from moldau.controller.features import apply_features_finalized
 from moldau.controller.image import ClusterImage, Draft
-from moldau.controller.partitions import apply_partition_changed, apply_partitions_added
+from moldau.controller.partitions import apply_partition_changed, apply_partitions_added, apply_partitions_removed
 from moldau.controller.producer_ids import apply_producer_ids_allocated
 from moldau.controller.records import (
     BrokerConfigsChanged,
@@ -26,6 +26,7 @@ from moldau.controller.records import (
     LeadersChanged,
     PartitionChanged,
     PartitionsAdded,
+    PartitionsRemoved,
     ProducerIdsAllocated,
     Record,
     TopicConfigsChanged,
@@ -54,6 +55,7 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         TopicCreated: apply_topic_created,
         TopicDeleted: apply_topic_deleted,
         PartitionsAdded: apply_partitions_added,
+        PartitionsRemoved: apply_partitions_removed,
         PartitionChanged: apply_partition_changed,
         LeadersChanged: apply_leaders_changed,
         TopicConfigsChanged: apply_topic_configs_changed,

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
 from moldau.controller.placement import Unplaceable, new_partition, place
-from moldau.controller.records import PartitionChanged, PartitionsAdded
+from moldau.controller.records import PartitionChanged, PartitionsAdded, PartitionsRemoved
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import ZERO_UUID, TopicId
 from moldau.core.limits import PARTITIONS_PER_REQUEST_MAX
 
 
@@ -35,9 +36,13 @@ class MorePartitions:
 
 @dataclass(frozen=True, slots=True)
 class ExtendedTopic:
+    """What became of one; the new partitions are those of `added`."""
+
     name: str
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
+    topic_id: TopicId = ZERO_UUID
+    added: range = range(0)
 
 
 def decide_create_partitions(
@@ -59,8 +64,17 @@ def decide_create_partitions(
                 replies.append(ExtendedTopic(wanted.name, added.error, added.message))
                 continue
             records.append(PartitionsAdded(topic.id, tuple(added)))
-            replies.append(ExtendedTopic(wanted.name))
+            new = range(len(topic.partitions), wanted.count)
+            replies.append(ExtendedTopic(wanted.name, topic_id=topic.id, added=new))
     return Decision(records=() if validate_only else tuple(records), reply=replies)
+
+
+def decide_undo_partitions(image: ClusterImage, topic_id: TopicId, count: int) -> Decision[None]:
+    """Let a topic have `count` partitions again, because those added to it can't be made; none of them ever served."""
+    topic = image.topic_by_id(topic_id)
+    if topic is None or len(topic.partitions) <= count:
+        return Decision.reply_only(None)
+    return Decision(records=(PartitionsRemoved(topic_id, count),), reply=None)
 
 
 def _refuse_count(topic: TopicImage, wanted: MorePartitions) -> Refusal | None:
@@ -142,6 +156,12 @@ def apply_partitions_added(draft: Draft, record: PartitionsAdded) -> None:
     topic = draft.image.topic_by_id(record.topic_id)
     assert topic is not None, "partitions are added to topics that exist"
     draft.put_topic(replace(topic, partitions=topic.partitions + record.partitions))
+
+
+def apply_partitions_removed(draft: Draft, record: PartitionsRemoved) -> None:
+    topic = draft.image.topic_by_id(record.topic_id)
+    assert topic is not None, "partitions are taken back from topics that exist"
+    draft.put_topic(replace(topic, partitions=topic.partitions[: record.count]))
 
 
 def apply_partition_changed(draft: Draft, record: PartitionChanged) -> None:

@@ -36,10 +36,13 @@ def place(
     order = _by_rack(image.active_brokers()) + _by_rack(broker for broker in registered if broker.fenced)
     active = sum(not broker.fenced for broker in registered)
     first = start + first_partition
-    return [
+    # Placements repeat, and a partition's image never changes: thousands of partitions share a few objects.
+    period = active * max(1, len(order) - 1)
+    placed = [
         new_partition(image, _replicas(order, active, replication_factor, at=first + index))
-        for index in range(partitions)
+        for index in range(min(partitions, period))
     ]
+    return [placed[index % period] for index in range(partitions)]
 
 
 def new_partition(image: ClusterImage, replicas: Sequence[int]) -> PartitionImage:
@@ -50,8 +53,11 @@ def new_partition(image: ClusterImage, replicas: Sequence[int]) -> PartitionImag
 
 def _by_rack(brokers: Iterable[BrokerImage]) -> list[int]:
     """Brokers so that neighbours stand in different racks for as long as there are racks left."""
+    known = sorted(brokers, key=lambda each: each.id)
+    if len(known) < 2:
+        return [broker.id for broker in known]
     racks: dict[str | None, list[int]] = {}
-    for broker in sorted(brokers, key=lambda each: each.id):
+    for broker in known:
         racks.setdefault(broker.rack, []).append(broker.id)
     rounds = zip_longest(*(racks[rack] for rack in sorted(racks, key=lambda each: each or "")))
     return [broker for broker in chain.from_iterable(rounds) if broker is not None]

@@ -34,6 +34,13 @@ class PartitionsAdded(msgspec.Struct, frozen=True, array_like=True, tag="partiti
     partitions: tuple[PartitionImage, ...]
 
 
+class PartitionsRemoved(msgspec.Struct, frozen=True, array_like=True, tag="partition-"):
+    """The topic has `count` partitions again: those that were added could not be made, and never served."""
+
+    topic_id: TopicId
+    count: int
+
+
 class PartitionChanged(msgspec.Struct, frozen=True, array_like=True, tag="partition"):
     topic_id: TopicId
     index: int
@@ -86,6 +93,7 @@ Record = (
     | TopicCreated
     | TopicDeleted
     | PartitionsAdded
+    | PartitionsRemoved
     | PartitionChanged
     | LeadersChanged
     | TopicConfigsChanged

@@ -72,12 +72,13 @@ def decide_create_topics(
     new_id: Callable[[], TopicId] = random_uuid,
 ) -> Decision[list[CreatedTopic]]:
     """One reply per name, in the order of the request; refused topics don't hold up the others."""
-    if _partition_count(topics, config) > PARTITIONS_PER_REQUEST_MAX:
+    if are_too_many(topics, config):
         message = "Excessively large number of partitions per request."
         return Decision.reply_only([CreatedTopic(each.name, ErrorCode.POLICY_VIOLATION, message) for each in topics])
     times_named = Counter(each.name for each in topics)
     records: list[TopicCreated] = []
     replies: list[CreatedTopic] = []
+    described: dict[tuple[tuple[str, str], ...], tuple[ConfigEntry, ...]] = {}
     for topic in {each.name: each for each in topics}.values():
         if times_named[topic.name] > 1:
             replies.append(CreatedTopic(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
@@ -87,25 +88,33 @@ def decide_create_topics(
             replies.append(CreatedTopic(topic.name, created.error, created.message))
             continue
         records.append(TopicCreated(created))
-        replies.append(_created_reply(created, config))
+        key = tuple(sorted(created.configs.items()))
+        if key not in described:  # topics that are created together are often configured alike
+            described[key] = _described(created, config)
+        replies.append(_created_reply(created, described[key]))
     return Decision(records=() if validate_only else tuple(records), reply=replies)
 
 
-def _partition_count(topics: Sequence[NewTopic], config: BrokerConfig) -> int:
+def are_too_many(topics: Sequence[NewTopic], config: BrokerConfig) -> bool:
+    """Whether the partitions of one request are more than Kafka allows."""
     default = config.int("num.partitions")
-    return sum(
+    counts = [
         len(each.assignments) or (default if each.partitions == DEFAULT else max(each.partitions, 0)) for each in topics
-    )
+    ]
+    return sum(counts) > PARTITIONS_PER_REQUEST_MAX
 
 
-def _created_reply(topic: TopicImage, config: BrokerConfig) -> CreatedTopic:
-    configs = sorted(describe_topic_config(topic.configs, config.layers), key=lambda entry: entry.name)
+def _described(topic: TopicImage, config: BrokerConfig) -> tuple[ConfigEntry, ...]:
+    return tuple(sorted(describe_topic_config(topic.configs, config.layers), key=lambda entry: entry.name))
+
+
+def _created_reply(topic: TopicImage, configs: tuple[ConfigEntry, ...]) -> CreatedTopic:
     return CreatedTopic(
         name=topic.name,
         topic_id=topic.id,
         partitions=len(topic.partitions),
         replication_factor=len(topic.partitions[0].replicas),
-        configs=tuple(configs),
+        configs=configs,
     )
 
 
@@ -198,6 +207,12 @@ def decide_delete_topics(
     replies = list(dict.fromkeys(_delete(image, reference, given) for reference in given))
     records = [TopicDeleted(each.topic_id) for each in replies if each.error is ErrorCode.NONE]
     return Decision(records=tuple(records), reply=replies)
+
+
+def decide_undo_topic(image: ClusterImage, topic_id: TopicId) -> Decision[None]:
+    """Take back a topic that was created but can't be made, and never served; also where users may not delete."""
+    is_there = topic_id in image.topic_ids
+    return Decision(records=(TopicDeleted(topic_id),) if is_there else (), reply=None)
 
 
 def _delete(image: ClusterImage, reference: TopicReference, given: Counter[TopicReference]) -> DeletedTopic:

@@ -22,6 +22,8 @@ from moldau.broker.handlers.api_versions import announced
 from moldau.broker.housekeeping import Housekeeping
 from moldau.broker.listener import ConnectionLimits, Listener, descriptors_for_connections
 from moldau.broker.partitions import Partitions
+from moldau.broker.reconciliation import Reconciliation
+from moldau.broker.startup import open_topics
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
@@ -32,6 +34,7 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ApiError
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
+from moldau.log.open_files import segments_max
 from moldau.node.adoption import adopt_folders
 from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.data_folders import open_folders, open_metadata, refuse_lost_folders, report_missing
@@ -83,6 +86,7 @@ async def start(
     listeners = bind(config, running)
     directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
     running.callback(directories.end)
+    directories.open_files.limit = segments_max(descriptors_for_connections())
     executor = threads(running)
     store = await open_metadata(directories.paths, clock)
     running.push_async_callback(store.close)
@@ -91,7 +95,7 @@ async def start(
     if not accept_lost_folders:
         refuse_lost_folders(controller.image, directories, broker_id=config.node_id)
 
-    partitions = Partitions(config.node_id, directories)
+    partitions = Partitions()
     producer_ids = ProducerIds(controller)
     flusher, long_work = Flusher(executor), LongWork()
     made = coordinators(
@@ -104,6 +108,7 @@ async def start(
         clock=clock,
         controller=controller,
         partitions=partitions,
+        reconciliation=reconcile(config, partitions, directories, running),
         directories=directories,
         producer_ids=producer_ids,
         fetch_sessions=fetch_sessions(config),
@@ -117,7 +122,7 @@ async def start(
     await adopt_folders(services)
     watch_directories(services, store, halt)
     await lead_again(services)
-    open_partitions(services, config)
+    await open_partitions(services, config)
     coordinate(services, running)
     keep_house(services, running)
     await answer(services, listeners, running)
@@ -148,6 +153,17 @@ def cold_reads(running: AsyncExitStack) -> ColdReads:
     return reads
 
 
+def reconcile(
+    config: BrokerConfig, partitions: Partitions, directories: LogDirectories, running: AsyncExitStack
+) -> Reconciliation:
+    """One thread makes and moves all folders, so that nothing of it happens at the same time."""
+    thread = ThreadPoolExecutor(1, thread_name_prefix="moldau-folders")
+    running.callback(thread.shutdown)
+    reconciliation = Reconciliation(config.node_id, partitions, directories, thread=thread, clock=SystemClock())
+    running.push_async_callback(reconciliation.stop)
+    return reconciliation
+
+
 def keep_house(services: Services, running: AsyncExitStack) -> None:
     housekeeping = Housekeeping(services, services.executor)
     housekeeping.start()
@@ -166,21 +182,32 @@ def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
     return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
 
 
-def open_partitions(services: Services, config: BrokerConfig) -> None:
+async def open_partitions(services: Services, config: BrokerConfig) -> None:
     """Open what the image has on this broker, and follow it from now on."""
 
-    def follow(old: ClusterImage | None, new: ClusterImage) -> None:
-        if old is None or old.broker_configs != new.broker_configs:
+    def follow(old: ClusterImage, new: ClusterImage) -> None:
+        if old.broker_configs != new.broker_configs:
             services.config = configured(config, new)
-        services.partitions.apply(old, new, defaults=services.config.topic_defaults, now_ms=services.clock.now_ms())
+        services.reconciliation.follow(old, new, defaults=services.config.topic_defaults)
 
-    report_missing(services.controller.image, services.directories, broker_id=services.broker_id)
-    follow(None, services.controller.image)
+    image = services.controller.image
+    report_missing(image, services.directories, broker_id=services.broker_id)
+    opened = await open_topics(
+        image,
+        broker_id=services.broker_id,
+        directories=services.directories,
+        defaults=services.config.topic_defaults,
+        threads_per_directory=services.config.int("num.recovery.threads.per.data.dir"),
+        clock=services.clock,
+    )
+    services.reconciliation.adopt(image, opened)
     services.directories.is_started = True
     for partition in services.directories.unclaimed():
         log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
     services.controller.subscribe(log_topic_changes)
+    if services.controller.image is not image:  # it changed while the logs were opened
+        services.reconciliation.follow(None, services.controller.image, defaults=services.config.topic_defaults)
 
 
 def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:

@@ -17,6 +17,7 @@ from moldau.log.partition_log import Appended, PartitionLog
 from moldau.log.producer_state import Origin
 
 NO_EPOCH = -1
+NO_LEADER = -1
 
 
 class Watcher(Protocol):
@@ -163,6 +164,13 @@ class Partition:
             self.leadership = leadership
             self.is_leader = leadership.leader_id == self.broker_id and self.log.offline is None
             self._begin_epoch()
+            self.disturb()
+
+    def retire(self) -> None:
+        """The topic is gone: nobody leads it, and whoever waits for it must look again."""
+        self.leadership = Leadership(NO_LEADER, self.leadership.leader_epoch)
+        self.is_leader = False
+        if self.watchers:
             self.disturb()
 
     def _begin_epoch(self) -> None:

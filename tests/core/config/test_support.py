@@ -41,10 +41,6 @@ TOPIC_KEYS_WITHOUT_EFFECT = {
 }
 
 
-# Opening logs in threads comes with work on partitions; this row goes when that reads it.
-AWAITED = {"num.recovery.threads.per.data.dir"}
-
-
 def recorded(file: str) -> set[str]:
     return set((HERE / file).read_text().split())
 
@@ -71,7 +67,7 @@ def attributes_in_the_code() -> set[str]:
 
 
 def has_reader(key: str) -> bool:
-    return key in texts_in_the_code() or key in BY_TOPIC | BY_GROUP | AWAITED
+    return key in texts_in_the_code() or key in BY_TOPIC | BY_GROUP
 
 
 def test_every_key_of_kafka_is_in_exactly_one_class() -> None:

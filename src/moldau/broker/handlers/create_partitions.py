@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from moldau.broker import topic_creation
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.controller.partitions import ExtendedTopic, MorePartitions, decide_create_partitions
+from moldau.controller.partitions import ExtendedTopic, MorePartitions
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.create_partitions import (
@@ -22,9 +23,7 @@ async def create_partitions(request: CreatePartitionsRequest, context: Context) 
         # Who gives us no time at all has given up already.
         return _response([ExtendedTopic(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in wanted])
     try:
-        extended = await context.services.controller.write(
-            lambda image: decide_create_partitions(image, wanted, validate_only=request.validate_only)
-        )
+        extended = await topic_creation.create_partitions(context.services, wanted, validate_only=request.validate_only)
     except ApiError as wrong:
         extended = [ExtendedTopic(topic.name, wrong.code, wrong.message) for topic in wanted]
     return _response(extended)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from moldau.broker.api import api
-from moldau.broker.context import Context
+from moldau.broker.context import Context, Services
+from moldau.broker.topic_creation import TOPICS_PER_WRITE
 from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId
@@ -20,13 +23,31 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
     if request.timeout_ms <= 0:
         # Who gives us no time at all has given up already.
         return _response([DeletedTopic(each.name, each.topic_id, ErrorCode.REQUEST_TIMED_OUT) for each in wanted])
+    deleted: list[DeletedTopic] = []
+    for portion in _portions(wanted):
+        deleted += await _delete(portion, services)
+    return _response(deleted)
+
+
+async def _delete(wanted: list[TopicReference], services: Services) -> list[DeletedTopic]:
     try:
         deleted = await services.controller.write(
             lambda image: decide_delete_topics(image, wanted, config=services.config)
         )
     except ApiError as wrong:
-        deleted = [DeletedTopic(each.name, each.topic_id, wrong.code, wrong.message) for each in wanted]
-    return _response(deleted)
+        return [DeletedTopic(each.name, each.topic_id, wrong.code, wrong.message) for each in wanted]
+    for topic in deleted:
+        if topic.error is ErrorCode.NONE:
+            await services.reconciliation.removed(topic.topic_id)
+    return deleted
+
+
+def _portions(wanted: list[TopicReference]) -> Iterator[list[TopicReference]]:
+    """So many topics as are decided and followed in some milliseconds, unless one may be named twice."""
+    names = {each.name for each in wanted}
+    count = TOPICS_PER_WRITE if len(names) == len(wanted) and None not in names else max(1, len(wanted))
+    for at in range(0, len(wanted), count):
+        yield wanted[at : at + count]
 
 
 def _references(request: DeleteTopicsRequest, version: int) -> list[TopicReference]:
