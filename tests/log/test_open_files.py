@@ -122,3 +122,56 @@ def test_connections_and_segments_share_the_limit_of_the_process(monkeypatch: py
     assert segments_max(1_024) == 16
     monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 30, 1 << 30))
     assert segments_max(1 << 29) == 16_384
+
+
+def rolled_log(directories: LogDirectories, *, batches: int) -> PartitionLog:
+    """One whose first segment has so many batches, each with an entry in the index, and whose last one has one."""
+    small = config(index_interval_bytes=1)
+    partition = TopicPartition("orders", 0)
+    log = directories.log_for(partition, topic_id=TOPIC_ID, config=small, now_ms=NOW_MS)
+    for number in range(batches):
+        append(log, b"%d" % number)
+    log.roll(NOW_MS)
+    append(log, b"last")
+    return log
+
+
+def one_batch_at(log: PartitionLog, offset: int) -> bytes:
+    return log.read(Offset(offset), bytes_max=1, end=log.end_offset, one_batch=True).read()
+
+
+def test_a_rolled_segment_stays_open_for_its_readers_and_is_found_by_a_part_of_its_index(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = rolled_log(directories, batches=6_000)
+    rolled = log.segments[0]
+    orders = ([*range(6_000)], [*range(5_999, -1, -1)], [number * 7_919 % 6_000 for number in range(6_000)])
+    for offset in (offset for order in orders for offset in order):
+        assert b"%d" % offset in one_batch_at(log, offset)
+        file = rolled.file
+        assert file is not None
+        assert one_batch_at(log, offset) == one_batch_at(log, offset)
+        assert rolled.file is file
+    assert not rolled.awake
+    assert rolled.offset_index.entries.first is None, "the whole index is in memory"
+    directories.close()
+
+
+def test_a_rolled_segment_that_was_read_can_be_truncated_and_written_to(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = rolled_log(directories, batches=20)
+    one_batch_at(log, 3)
+    log.truncate_to(Offset(5), now_ms=NOW_MS)
+    append(log, b"after it")
+    assert b"after it" in one_batch_at(log, 5)
+    directories.close()
+
+
+def test_a_segment_that_is_gone_keeps_no_file_open(tmp_path: Path) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = rolled_log(directories, batches=20)
+    one_batch_at(log, 3)
+    rolled = log.segments[0]
+    log.advance_log_start(log.end_offset, now_ms=NOW_MS)
+    assert rolled not in log.segments
+    assert rolled.file is None
+    directories.close()

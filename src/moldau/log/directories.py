@@ -282,7 +282,8 @@ class LogDirectories:
         if self._logs.get(log.partition) is log:  # else it is retired already, and the name may be another's
             del self._logs[log.partition]
             self._directories[os.path.dirname(log.path)].folders.discard(log.partition)
-            log.active.forget()
+            for segment in log.segments:
+                segment.forget()
 
     def doom(self, path: str | None) -> None:
         """A folder that was set aside is deleted soon; None is one that was gone already."""

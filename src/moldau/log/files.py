@@ -129,20 +129,24 @@ def size_of(path: str) -> int:
         return -1
 
 
-def last_at_or_below(path: str, layout: struct.Struct, column: int, target: int) -> tuple[int, ...] | None:
-    """Search a file of sorted entries without loading it: the last entry whose column is not above the target."""
+def entries_from(path: str, layout: struct.Struct, target: int, *, most: int) -> tuple[bytes, bool]:
+    """Search a file of sorted entries without loading it: from the last one whose first number is not above the target.
+
+    Gives the bytes of so many entries, and whether the file ends with them; none when all entries are above it.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return None
+        return b"", True
     try:
         count = os.fstat(fd).st_size // layout.size
         if count == 0:
-            return None
+            return b"", True
         with mmap.mmap(fd, count * layout.size, access=mmap.ACCESS_READ) as entries:
             size, unpack = layout.size, layout.unpack_from
-            slot = bisect_right(range(count), target, key=lambda number: unpack(entries, number * size)[column])
-            return unpack(entries, (slot - 1) * size) if slot else None
+            slot = bisect_right(range(count), target, key=lambda number: unpack(entries, number * size)[0])
+            end = min(count, slot - 1 + most)
+            return (entries[(slot - 1) * size : end * size], end == count) if slot else (b"", False)
     finally:
         os.close(fd)
 

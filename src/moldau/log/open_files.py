@@ -1,4 +1,4 @@
-"""How many segments are awake at once: a bounded set, from which those go that nobody used for longest.
+"""How many segments are open at once: a bounded set, from which those go that nobody used for longest.
 
 By second chance, so that a use costs one attribute: the hand goes round the ring, spares what was used since it came by
 the last time, and puts the first other segment to rest.
@@ -34,7 +34,7 @@ def segments_max(connections_max: int) -> int:
 
 
 class OpenFiles:
-    """The awake segments of one broker. One event loop owns it, as it owns the logs."""
+    """The open segments of one broker. One event loop owns it, as it owns the logs."""
 
     __slots__ = ("_hand", "_ring", "limit")
 
@@ -44,18 +44,18 @@ class OpenFiles:
         self._hand = 0
 
     def __len__(self) -> int:
-        return sum(segment.awake for segment in self._ring)
+        return sum(segment.file is not None for segment in self._ring)
 
-    def open(self, segment: Segment) -> OpenFile:
-        """The file of a segment that wakes; another one rests for it when too many are awake."""
+    def open(self, segment: Segment, flags: int = os.O_RDWR) -> OpenFile:
+        """The file of a segment that stays open; another one rests for it when too many are."""
         self.admit(segment)
         try:
-            return OpenFile(segment.path, os.O_RDWR)
+            return OpenFile(segment.path, flags)
         except OSError as failure:
             if failure.errno not in NO_DESCRIPTORS:
                 raise
             self.shrink()
-            return OpenFile(segment.path, os.O_RDWR)
+            return OpenFile(segment.path, flags)
 
     def admit(self, segment: Segment) -> None:
         """A segment is about to wake: another one may have to rest for it. It counts as used from its second use on."""
@@ -83,7 +83,7 @@ class OpenFiles:
             self._hand = slot = self._hand % len(ring)
             self._hand += 1
             segment = ring[slot]
-            if not segment.awake:
+            if segment.file is None:
                 return slot
             if segment.is_used:
                 segment.is_used = False

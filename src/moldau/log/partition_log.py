@@ -235,7 +235,7 @@ class PartitionLog(Availability):
             segment = self.segments[slot]
             is_active = segment is self.active
             if (file := segment.file) is None:
-                file = segment.wake() if is_active else segment.open()
+                file = segment.wake() if is_active else segment.open_to_read()
             else:
                 segment.is_used = True
             hint = self.hints.get(offset) if is_active else None
@@ -246,7 +246,8 @@ class PartitionLog(Availability):
                     slot += 1
                     continue
                 hint, first_bytes = place.position, place.size
-            limit = self._limit(segment, end)
+            is_whole = not is_active and self.segments[slot + 1].base_offset <= end
+            limit = segment.size if is_whole else self._limit(segment, end)
             size = limit - hint
             if size > bytes_max:
                 if first_bytes == NO_SEGMENT_BYTES:

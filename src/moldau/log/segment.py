@@ -137,10 +137,15 @@ class Segment:
         return self.prefix + LOG
 
     def open(self) -> OpenFile:
-        """The file for reading; only an awake segment keeps it."""
-        if self.file is not None:
-            return self.file
-        return OpenFile(self.path, os.O_RDONLY)
+        """The file for reading, for once."""
+        return self.file or OpenFile(self.path, os.O_RDONLY)
+
+    def open_to_read(self) -> OpenFile:
+        """The file for a reader that comes again: it stays open as long as the broker has descriptors to spare."""
+        if self.keeper is None:
+            return self.open()
+        self.file = self.keeper.open(self, os.O_RDONLY)
+        return self.file
 
     def wake(self) -> OpenFile:
         """Get ready to be appended to; awake only when everything was read."""
@@ -159,7 +164,7 @@ class Segment:
         if self.awake:
             self.offset_index.entries.save()
             self.time_index.entries.save()
-            self.forget()
+        self.forget()
 
     def seal(self) -> None:
         """Save the indexes with a last time entry, by which the largest timestamp is found without reading the log.
@@ -185,7 +190,7 @@ class Segment:
     def append(self, data: memoryview | bytes, size: int, *, last_offset: int, max_timestamp: int) -> None:
         """Write one batch. When the write fails the segment is as it was before."""
         file = self.file
-        if file is None:
+        if file is None or not self.awake:  # open for readers alone, it became the last segment by a truncation
             file = self.wake()
         else:
             self.is_used = True
@@ -229,7 +234,7 @@ class Segment:
             base_offset, body_bytes, delta = _HOP.unpack(os.pread(file.fd, _HOP.size, position))
             if base_offset <= offset and base_offset + delta == last_offset and body_bytes >= BODY_BYTES_MIN:
                 return Place(position, body_bytes + OVERHEAD_BYTES, base_offset, last_offset)
-        entry = self.offset_index.lookup(offset)
+        entry = self.offset_index.lookup(offset, remember=self.file is not None)
         try:
             return first_reaching(
                 file.fd, offset, position=entry.position, end=self.size, indexed_offset=entry.last_offset
@@ -305,7 +310,7 @@ class Segment:
 
     def truncate_to(self, offset: int) -> int:
         """Drop the batch that holds an offset and everything after it; gives the segment's new end."""
-        file = self.file or self.wake()
+        file = self.file if self.awake and self.file else self.wake()
         place = self.find(offset, file)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)

@@ -290,11 +290,11 @@ def swap(log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, now_ms: in
         _announce_swap(cleaned, present)
     with log.storage(whole=False):  # from here on only the next start could finish what fails half way
         _put_in_place(log, old, cleaned, present, now_ms)
-    log.segments[first : first + len(old)] = [
-        Segment.existing(
-            log.path, cleaned.base_offset, index_interval_bytes=log.config.index_interval_bytes, now_ms=now_ms
-        )
-    ]
+    segment = Segment.existing(
+        log.path, cleaned.base_offset, index_interval_bytes=log.config.index_interval_bytes, now_ms=now_ms
+    )
+    segment.keeper = log.active.keeper
+    log.segments[first : first + len(old)] = [segment]
     return True
 
 

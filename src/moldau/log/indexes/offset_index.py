@@ -40,9 +40,9 @@ class OffsetIndex:
         entries.first.append(offset - self.base_offset)
         entries.second.append(position)
 
-    def lookup(self, offset: int) -> Indexed:
-        """The last indexed batch that ends at or before this offset."""
-        found = self.entries.at_or_below(min(offset - self.base_offset, RELATIVE_OFFSET_MAX))
+    def lookup(self, offset: int, *, remember: bool = False) -> Indexed:
+        """The last indexed batch that ends at or before this offset; see `IndexFile.at_or_below`."""
+        found = self.entries.at_or_below(min(offset - self.base_offset, RELATIVE_OFFSET_MAX), remember=remember)
         return START if found is None else Indexed(found[0] + self.base_offset, found[1])
 
     def following(self, offset: int) -> Indexed:
