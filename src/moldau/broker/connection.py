@@ -3,36 +3,46 @@
 It works on a plain non-blocking socket rather than on an asyncio transport, because a transport can neither receive
 into memory that we choose nor send a file. While a request waits or its reply is not yet sent, the next one is not
 looked at, which is Kafka's own back-pressure: a connection never holds more than one request and one reply.
+
+The loop enters a connection through `_turn` only. Whatever is raised there, by anybody, ends this connection: none
+stays open with a position in the buffer that all connections share, or with a request that nobody answers.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import Callable
+from time import monotonic
 
 from moldau.broker.context import Peer
-from moldau.broker.dispatch import Dispatch, Unanswered
+from moldau.broker.dispatch import Dispatch, Unanswered, describe
 from moldau.broker.inbox import Inbox
 from moldau.broker.outbox import Outbox, Part
+from moldau.broker.turns import Turns
 from moldau.core.errors import ProtocolViolation
 
 log = logging.getLogger(__name__)
 
 PARTS_HELD_MAX = 16  # replies that wait for the ones behind them; each may be large, so there must not be many
+_UNREACHABLE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
 
 
 class Connection:
     __slots__ = (
         "_answer_frame",
         "_inbox",
+        "_is_queued",
         "_loop",
         "_on_close",
         "_outbox",
         "_reading",
         "_sending",
         "_socket",
+        "_took_long",
+        "_turns",
         "_waiting_for",
         "closed",
         "last_active_s",
@@ -46,154 +56,182 @@ class Connection:
         *,
         dispatch: Dispatch,
         inbox: Inbox,
+        turns: Turns,
         loop: asyncio.AbstractEventLoop,
         on_close: Callable[[Connection], None],
     ) -> None:
         self.peer = peer
         self.closed = False
-        self.last_active_s = loop.time()
+        self.last_active_s = monotonic()
         self._socket = sock
         self._answer_frame = dispatch.answer
         self._inbox = inbox
         inbox.on_room = self._has_room
         self._outbox = Outbox(sock)
+        self._turns = turns
         self._loop = loop
         self._on_close = on_close
         self._reading = True
         self._sending = False
+        self._is_queued = False
+        self._took_long = False
         self._waiting_for: Unanswered | None = None
-        loop.add_reader(sock.fileno(), self._readable)
+        loop.add_reader(sock.fileno(), self._turn, self._receive)
 
     def close(self) -> None:
         if self.closed:
             return
         self.closed = True
+        self._inbox.on_room = None
+        self._inbox.close()
         descriptor = self._socket.fileno()
         self._loop.remove_reader(descriptor)
         self._loop.remove_writer(descriptor)
         self._socket.close()
-        self._inbox.close()
-        self._inbox.on_room = None
+        self._on_close(self)
         if self._waiting_for is not None:
             self._waiting_for.future.cancel()
-        self._on_close(self)
 
     @property
     def holds_up_others(self) -> bool:
         return self._inbox.holds_up_others
 
-    def _has_room(self) -> None:
-        """Not at once: another connection is in the middle of something."""
-        self._loop.call_soon(self._receive_again)
+    def _turn(self, begin: Callable[[], bool]) -> None:
+        """Answer every whole frame that is here, until one has to wait. What is answered together is sent together.
 
-    def _receive_again(self) -> None:
-        if not self.closed:
-            self._serve()
-
-    def _readable(self) -> None:
-        inbox = self._inbox
-        try:
-            count = self._socket.recv_into(inbox.space())
-        except BlockingIOError:
-            return
-        except OSError:
-            self.close()
-            return
-        if count == 0:
-            self.close()
-            return
-        self.last_active_s = self._loop.time()
-        inbox.received(count)
-        self._serve()
-
-    def _serve(self) -> None:
-        """Answer every whole frame that is here, until one has to wait. What is answered together is sent together."""
-        inbox = self._inbox
-        answer_frame = self._answer_frame
+        `begin` is what the loop was asked to tell this connection; it says whether to go on.
+        """
         ready: list[Part] = []
+        frame: memoryview | None = None
         try:
-            while not self._sending and self._waiting_for is None:
+            if self.closed or not begin():
+                return
+            inbox = self._inbox
+            until_s = self.last_active_s + self._turns.slice_s
+            while not self._sending and self._waiting_for is None and not self._is_queued:
                 frame = inbox.next_frame()
                 if frame is None:
                     break
-                answer = answer_frame(frame, self.peer)
+                answer = self._answer_frame(frame, self.peer)
                 if isinstance(answer, Unanswered):
                     self._wait_for(answer)
                 elif answer is not None:
                     ready += answer
-                    if len(ready) >= PARTS_HELD_MAX:
-                        self._send(ready)
-                        ready = []
-            if ready:
-                self._send(ready)
-        except ProtocolViolation as wrong:
-            self._refuse(wrong, ready)
-            return
-        except OSError as wrong:
-            self._lost(wrong)
-            return
-        self._set_reading(inbox.keep() and not (inbox.is_full() and (self._sending or self._waiting_for is not None)))
+                frame = None
+                if len(ready) >= PARTS_HELD_MAX:
+                    self._send(ready)
+                    ready = []
+                if monotonic() >= until_s:
+                    self._queue()
+            self._put_away(ready)
+        except BaseException as wrong:
+            self._fail(wrong, frame, ready)
+            if not isinstance(wrong, Exception | asyncio.CancelledError):
+                raise
 
-    def _refuse(self, wrong: ProtocolViolation, ready: list[Part]) -> None:
-        """End the connection, but not before what was answered in order is on its way."""
-        log.warning("closing connection from %s: %s", self.peer, wrong)
+    def _receive(self) -> bool:
         try:
-            if ready:
-                self._outbox.send(ready)
-        except OSError as lost:
-            log.debug("connection from %s lost: %s", self.peer, lost)
-        self.close()
+            count = self._socket.recv_into(self._inbox.space())
+        except BlockingIOError:
+            return False
+        if count == 0:
+            self.close()
+            return False
+        self.last_active_s = monotonic()
+        self._inbox.received(count)
+        if self._took_long:
+            self._queue()
+        return True
 
-    def _set_reading(self, wanted: bool) -> None:
-        if wanted is self._reading or self.closed:
-            return
-        self._reading = wanted
-        if wanted:
-            self._loop.add_reader(self._socket.fileno(), self._readable)
-        else:
-            self._loop.remove_reader(self._socket.fileno())
+    def _queue(self) -> None:
+        """Nothing more is answered before it is this connection's turn among those that ask for much."""
+        if not self._is_queued:
+            self._is_queued = self._took_long = True
+            self._turns.queue(self._go_on)
+
+    def _go_on(self) -> None:
+        self._turn(self._leave_queue)
+
+    def _leave_queue(self) -> bool:
+        self._is_queued = self._took_long = False
+        self.last_active_s = monotonic()
+        return True
+
+    def _has_room(self) -> None:
+        """Not at once: another connection is in the middle of something."""
+        self._loop.call_soon(self._turn, self._receive_again)
+
+    def _receive_again(self) -> bool:
+        return True
 
     def _wait_for(self, answer: Unanswered) -> None:
         self._waiting_for = answer
         answer.future.add_done_callback(self._answered)
 
     def _answered(self, _: object) -> None:
-        answer, self._waiting_for = self._waiting_for, None
-        assert answer is not None, "only what was waited for can arrive"
-        if self.closed:
+        self._turn(self._take_answer)
+        if self.closed and self._waiting_for is not None:
             # Nobody hears a failure of an abandoned request, but asking keeps it from being reported as unheard.
+            answer, self._waiting_for = self._waiting_for, None
             answer.future.cancelled() or answer.future.exception()
-            return
-        try:
-            parts = answer.parts()
-            if parts is not None:
-                self._send(parts)
-        except ProtocolViolation as wrong:
-            self._refuse(wrong, [])
-            return
-        except OSError as wrong:
-            self._lost(wrong)
-            return
-        self._serve()
+
+    def _take_answer(self) -> bool:
+        assert self._waiting_for is not None, "only what was waited for can arrive"
+        parts = self._waiting_for.parts()
+        self.last_active_s = monotonic()
+        self._waiting_for = None
+        if parts is not None:
+            self._send(parts)
+        return True
 
     def _send(self, parts: list[Part]) -> None:
         if not self._outbox.send(parts) and not self._sending:
             self._sending = True
-            self._loop.add_writer(self._socket.fileno(), self._writable)
+            self._loop.add_writer(self._socket.fileno(), self._turn, self._send_more)
 
-    def _writable(self) -> None:
-        try:
-            if not self._outbox.flush():
-                return
-        except OSError as wrong:
-            self._lost(wrong)
-            return
-        self.last_active_s = self._loop.time()
+    def _send_more(self) -> bool:
+        if not self._outbox.flush():
+            return False
+        self.last_active_s = monotonic()
         self._loop.remove_writer(self._socket.fileno())
         self._sending = False
-        self._serve()
+        return True
 
-    def _lost(self, wrong: OSError) -> None:
-        """The peer went away: an everyday event, not a fault."""
-        log.debug("connection from %s lost: %s", self.peer, wrong)
-        self.close()
+    def _put_away(self, ready: list[Part]) -> None:
+        """Send what is ready, keep what has arrived, and read on unless there is no use in more."""
+        if ready:
+            self._send(ready)
+        is_busy = self._sending or self._is_queued or self._waiting_for is not None
+        wanted = self._inbox.keep() and not (is_busy and self._inbox.is_full())
+        if wanted is self._reading:
+            return
+        self._reading = wanted
+        if wanted:
+            self._loop.add_reader(self._socket.fileno(), self._turn, self._receive)
+        else:
+            self._loop.remove_reader(self._socket.fileno())
+
+    def _fail(self, wrong: BaseException, frame: memoryview | None, ready: list[Part]) -> None:
+        """End the connection, but not before what was answered in order is on its way."""
+        asked = frame or self._waiting_for
+        try:
+            if ready:
+                self._outbox.send(ready)
+        except OSError as lost:
+            log.debug("connection from %s lost: %s", self.peer, lost)
+        finally:
+            self.close()
+        if asked is None and isinstance(wrong, OSError) and _is_farewell(wrong):
+            log.debug("connection from %s lost: %s", self.peer, wrong)
+            return
+        of_what = "" if asked is None else f" ({describe(asked)})"
+        if isinstance(wrong, ProtocolViolation):
+            log.warning("closing connection from %s: %s%s", self.peer, wrong, of_what)
+            return
+        log.error("closing connection from %s: this broker failed: %r%s", self.peer, wrong, of_what)
+        log.debug("where it failed", exc_info=wrong)
+
+
+def _is_farewell(wrong: OSError) -> bool:
+    """The peer went away: an everyday event, not a fault. A file that can't be sent is one."""
+    return isinstance(wrong, ConnectionError | TimeoutError) or wrong.errno in _UNREACHABLE

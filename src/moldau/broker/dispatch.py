@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from asyncio import Future
 from collections.abc import Iterable
 from inspect import iscoroutine
@@ -21,16 +20,13 @@ from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
 from moldau.wire.encoding import Encoder
-from moldau.wire.frame import read_request_header, response_parts
+from moldau.wire.frame import RequestHeader, read_request_header, response_parts
 from moldau.wire.schema import Message
 
-log = logging.getLogger(__name__)
-
 _KEY_VERSION_CORRELATION = Struct(">hhi")
-
-
-class HandlerFailed(ProtocolViolation):
-    """A handler broke; the peer's connection is closed and nothing else is harmed."""
+_CLIENT_ID = Struct(">h")
+_NAMES = {int(key): key.name for key in ApiKey}
+_CLIENT_ID_CHARS_MAX = 100  # of what a line in the log repeats; a client id may have 32,767
 
 
 class Route:
@@ -52,39 +48,31 @@ class Route:
         if encode is None:
             encode = self.encoders[kind] = encoder(kind, self.version)
         body: list[Part] = []
-        try:
-            encode(response, body)
-        except ValueError as wrong:
-            log.exception("the answer to %s can't be encoded", self)
-            raise HandlerFailed(f"the answer to {self} can't be encoded: {wrong}") from None
+        encode(response, body)
         return response_parts(correlation_id, kind, self.version, body)
-
-    def __str__(self) -> str:
-        return f"{self.api.key.name} v{self.version}"
 
 
 class Unanswered:
     """A request whose answer comes later."""
 
-    __slots__ = ("_correlation_id", "_route", "future")
+    __slots__ = ("_header", "_route", "future")
 
-    def __init__(self, future: Future[Any] | Later[Any], route: Route, correlation_id: int) -> None:
+    def __init__(self, future: Future[Any] | Later[Any], route: Route, header: RequestHeader) -> None:
         self.future = future
         self._route = route
-        self._correlation_id = correlation_id
+        self._header = header
 
     def parts(self) -> list[Part] | None:
         """The reply's bytes, once the future is done. None: there is nothing to send."""
         try:
             response = self.future.result()
         except asyncio.CancelledError:
-            raise ProtocolViolation(f"{self._route} was cancelled") from None
-        except ProtocolViolation:
-            raise
-        except Exception as wrong:
-            log.exception("%s failed", self._route)
-            raise HandlerFailed(f"{self._route} failed: {wrong!r}") from None
-        return None if response is None else self._route.reply(response, self._correlation_id)
+            raise ProtocolViolation("the request was cancelled") from None
+        return None if response is None else self._route.reply(response, self._header.correlation_id)
+
+    def __str__(self) -> str:
+        header = self._header
+        return _described(header.api_key, header.api_version, header.correlation_id, header.client_id)
 
 
 class Dispatch:
@@ -98,6 +86,7 @@ class Dispatch:
         self._services = services
 
     def answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
+        """What to send. Whatever is raised, by a handler too, ends the connection; `describe` names the request."""
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
@@ -107,21 +96,16 @@ class Dispatch:
             frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
         header, at = read_request_header(frame)
         request, _ = route.decode(frame, at)
-        try:
-            answer: Any = api.call(request, Context(self._services, header, peer))
-        except ProtocolViolation:
-            raise
-        except Exception as wrong:
-            log.exception("%s failed", route)
-            raise HandlerFailed(f"{route} failed: {wrong!r}") from None
+        answer: Any = api.call(request, Context(self._services, header, peer))
         if type(answer) in route.encoders:
             return route.reply(answer, correlation_id)
         if answer is None:
             return None
-        if isinstance(answer, Future | Later):
-            return Unanswered(answer, route, correlation_id)
         if iscoroutine(answer):
-            return Unanswered(asyncio.ensure_future(answer), route, correlation_id)
+            answer = asyncio.ensure_future(answer)
+        if isinstance(answer, Future | Later):
+            unanswered = Unanswered(answer, route, header)
+            return unanswered.parts() if answer.done() else unanswered
         return route.reply(answer, correlation_id)
 
     def _find_route(self, key: int, version: int) -> Route | None:
@@ -136,3 +120,21 @@ class Dispatch:
             raise ProtocolViolation(f"{api.key.name} version {version} is not supported; {low} to {high} are")
         route = self._routes[key, version] = Route(api, version)
         return route
+
+
+def describe(asked: memoryview | Unanswered) -> str:
+    """A request in words for the log, even one whose header is wrong."""
+    if isinstance(asked, Unanswered):
+        return str(asked)
+    key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(asked)
+    at = _KEY_VERSION_CORRELATION.size
+    size = _CLIENT_ID.unpack_from(asked, at)[0] if len(asked) >= at + _CLIENT_ID.size else -1
+    at += _CLIENT_ID.size
+    client_id = None if size < 0 else str(asked[at : at + size], "utf-8", "replace")
+    return _described(key, version, correlation_id, client_id)
+
+
+def _described(key: int, version: int, correlation_id: int, client_id: str | None) -> str:
+    name = _NAMES.get(key, f"API key {key}")
+    who = "" if client_id is None else client_id[:_CLIENT_ID_CHARS_MAX]
+    return f"{name} v{version}, correlation id {correlation_id}, client id {who!r}"

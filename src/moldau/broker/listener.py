@@ -8,6 +8,7 @@ import logging
 import resource
 import socket
 from dataclasses import dataclass
+from time import monotonic
 
 from moldau.broker.connection import Connection
 from moldau.broker.connection_quotas import ConnectionQuotas
@@ -15,6 +16,7 @@ from moldau.broker.context import Peer
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.inbox import Inbox
+from moldau.broker.turns import Turns
 from moldau.core import limits
 
 log = logging.getLogger(__name__)
@@ -61,6 +63,7 @@ class Listener:
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns: Turns | None = None
         self._sweep: asyncio.TimerHandle | None = None
 
     def bind(self, host: str, port: int, *, backlog: int = 1024, receive_buffer_bytes: int = -1) -> None:
@@ -89,6 +92,7 @@ class Listener:
         self._quotas = quotas
         self._dispatch, self._allowed, self._budget = dispatch, allowed, budget
         self._loop = asyncio.get_running_loop()
+        self._turns = Turns(self._loop)
         self._loop.add_reader(self._socket.fileno(), self._accept)
         self._sweep_later()
 
@@ -173,6 +177,7 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, allowed.send_buffer_bytes)
         assert self._loop is not None
         assert self._dispatch is not None
+        assert self._turns is not None
         self._quotas.opened(self.name, peer.host, self._loop.time())
         self._connections.add(
             Connection(
@@ -180,6 +185,7 @@ class Listener:
                 peer,
                 dispatch=self._dispatch,
                 inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max, budget=self._budget),
+                turns=self._turns,
                 loop=self._loop,
                 on_close=self._forget,
             )
@@ -196,8 +202,7 @@ class Listener:
         self._sweep = self._loop.call_later(pause_s, self._close_idle)
 
     def _close_idle(self) -> None:
-        assert self._loop is not None
-        now_s = self._loop.time()
+        now_s = monotonic()
         if self._allowed.idle_ms_max > 0:
             oldest_s = now_s - self._allowed.idle_ms_max / 1000
             for connection in [one for one in self._connections if one.last_active_s < oldest_s]:

@@ -1,0 +1,48 @@
+"""Whose requests are answered next, when there is more to do than one turn of the loop should take.
+
+A client may send thousands of requests without waiting for an answer, or few that take long. A connection answers for
+no longer than `SLICE_S` and then stands in a queue behind the others of its kind; the queue as a whole has `TURN_S` of
+each turn of the loop. Whoever asks for little finds the loop free after that time, however many stand in the queue.
+"""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+SLICE_S = 0.002
+TURN_S = 0.004  # two slices, so that one long request does not keep the queue from moving
+
+
+class Turns:
+    """The queue of one listener's connections that have more to do."""
+
+    __slots__ = ("_loop", "_waiting")
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    @property
+    def slice_s(self) -> float:
+        """How long a connection may answer outside the queue: one request, if somebody stands in it."""
+        return 0.0 if self._waiting else SLICE_S
+
+    def queue(self, go_on: Callable[[], None]) -> None:
+        """Call `go_on` when it is its turn, never at once."""
+        if not self._waiting:
+            self._loop.call_soon(self._run)
+        self._waiting.append(go_on)
+
+    def _run(self) -> None:
+        until_s = monotonic() + TURN_S
+        try:
+            for _ in range(len(self._waiting)):  # each once: whoever queues again meanwhile is for the next turn
+                self._waiting.popleft()()
+                if monotonic() >= until_s:
+                    break
+        finally:
+            if self._waiting:
+                self._loop.call_soon(self._run)

@@ -1,0 +1,231 @@
+"""Whatever is raised between a request and its answer ends that connection, with one line, and harms no other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from moldau.broker.api import Api, api
+from moldau.broker.context import Context, Services
+from moldau.broker.dispatch import Dispatch
+from moldau.broker.frame_budget import FrameBudget
+from moldau.broker.later import Later
+from moldau.broker.listener import ConnectionLimits, Listener
+from moldau.core.errors import ProtocolViolation
+from moldau.log.file_range import FileRange
+from moldau.wire.api import ApiKey
+from moldau.wire.codec import encode
+from moldau.wire.messages import FetchRequest, FetchResponse, HeartbeatRequest, HeartbeatResponse, ListGroupsRequest
+from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
+from moldau.wire.messages.list_groups import ListedGroup, ListGroupsResponse
+from moldau.wire.schema import Message
+from tests.hostile.attacker import framed
+
+WAIT_S_MAX = 20.0
+LIMITS = ConnectionLimits(connections_max=10, connections_per_host_max=10)
+NO_SERVICES = cast("Services", None)  # none of the handlers here needs one
+CLIENT_ID = "a client\nof some name"
+FAILURES: list[type[BaseException]] = [
+    ValueError,
+    KeyError,
+    RecursionError,
+    MemoryError,
+    AssertionError,
+    OSError,
+    ConnectionResetError,
+    TimeoutError,
+    StopIteration,
+    struct.error,
+    UnicodeError,
+    asyncio.CancelledError,
+]
+
+
+def named(request: Message, version: int, correlation_id: int) -> bytes:
+    raw = CLIENT_ID.encode()
+    start = struct.pack(">hhih", request.API_KEY, version, correlation_id, len(raw)) + raw
+    return framed(start + encode(request, version))
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+def healthy(request: HeartbeatRequest, _: Context) -> HeartbeatResponse:
+    return HeartbeatResponse(error_code=request.generation_id % 1_000)
+
+
+def planted(answer: Callable[[], Any]) -> Api:
+    """ListGroups with a bug in it."""
+
+    @api(ApiKey.LIST_GROUPS, ListGroupsRequest, versions=(0, 2))
+    def buggy(_: ListGroupsRequest, __: Context) -> Any:
+        return answer()
+
+    return buggy
+
+
+@asynccontextmanager
+async def listening(*table: Api) -> AsyncIterator[Listener]:
+    listener = Listener("PLAINTEXT")
+    listener.bind("127.0.0.1", 0)
+    listener.start(Dispatch(table, NO_SERVICES), LIMITS, FrameBudget())
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+@asynccontextmanager
+async def client_of(listener: Listener) -> AsyncIterator[tuple[StreamReader, StreamWriter]]:
+    reader, writer = await asyncio.open_connection(listener.host, listener.port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def answer_to(reader: StreamReader) -> bytes:
+    """One frame's content; b"" when the connection was closed instead."""
+    try:
+        (size,) = struct.unpack(">i", await reader.readexactly(4))
+        return await reader.readexactly(size)
+    except (asyncio.IncompleteReadError, ConnectionResetError):
+        return b""
+
+
+async def until_closed_beside_a_neighbour(bug: Api) -> None:
+    """One client runs into the bug while its other requests, and another client, are answered as ever."""
+    async with listening(healthy, bug) as listener, client_of(listener) as unlucky, client_of(listener) as other:
+        unlucky[1].write(named(HeartbeatRequest(generation_id=7), 0, 1) + named(ListGroupsRequest(), 0, 4711))
+        assert await answer_to(unlucky[0]) == struct.pack(">ih", 1, 7)
+        assert await answer_to(unlucky[0]) == b""
+        for turn in range(10):
+            other[1].write(named(HeartbeatRequest(generation_id=turn), 0, turn))
+            assert await answer_to(other[0]) == struct.pack(">ih", turn, turn)
+        assert listener.connection_count == 1
+
+
+def raising(failure: type[BaseException]) -> Callable[[], Any]:
+    def fail() -> Any:
+        raise failure("planted")
+
+    return fail
+
+
+def failing_task(failure: type[BaseException]) -> Callable[[], Any]:
+    async def fail() -> Any:
+        await asyncio.sleep(0)
+        raise failure("planted")
+
+    return fail
+
+
+def failing_future(failure: type[BaseException]) -> Callable[[], Any]:
+    def fail() -> Any:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        loop.call_soon(
+            future.set_exception, RuntimeError("planted") if failure is StopIteration else failure("planted")
+        )
+        return future
+
+    return fail
+
+
+def failing_later(failure: type[BaseException]) -> Callable[[], Any]:
+    def fail() -> Any:
+        later: Later[Any] = Later()
+        asyncio.get_running_loop().call_soon(later.set_exception, failure("planted"))
+        return later
+
+    return fail
+
+
+def failed_already(failure: type[BaseException]) -> Callable[[], Any]:
+    def fail() -> Any:
+        later: Later[Any] = Later()
+        later.set_exception(failure("planted"))
+        return later
+
+    return fail
+
+
+WAYS = [raising, failing_task, failing_future, failing_later, failed_already]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failing_handler_ends_its_connection_alone(
+    failure: type[BaseException], way: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(planted(way(failure))), WAIT_S_MAX))
+    (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
+    assert line.levelno == (logging.WARNING if "cancelled" in line.message else logging.ERROR), line.message
+    assert line.exc_info is None, "a trace is for DEBUG"
+    assert "closing connection from 127.0.0.1:" in line.message
+    assert f"(LIST_GROUPS v0, correlation id 4711, client id {CLIENT_ID!r})" in line.message
+
+
+def test_the_trace_is_there_for_those_who_debug(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(planted(raising(KeyError))), WAIT_S_MAX))
+    assert "in fail" in caplog.text
+
+
+UNENCODABLE: dict[str, Any] = {
+    "a string too long": ListGroupsResponse(groups=[ListedGroup(group_id="g" * 40_000)]),
+    "a number too large": ListGroupsResponse(error_code=2**15),
+    "no string": ListGroupsResponse(groups=[ListedGroup(group_id=cast("str", 7))]),
+    "half a surrogate pair": ListGroupsResponse(groups=[ListedGroup(group_id="\ud800")]),
+    "no message": "a string",
+}
+
+
+@pytest.mark.parametrize("response", UNENCODABLE)
+@pytest.mark.parametrize("is_late", [False, True], ids=["now", "later"])
+def test_an_answer_that_can_not_be_encoded_ends_its_connection_alone(
+    response: str, is_late: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def later() -> Any:
+        await asyncio.sleep(0)
+        return UNENCODABLE[response]
+
+    bug = planted(later if is_late else lambda: UNENCODABLE[response])
+    asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(bug), WAIT_S_MAX))
+    (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
+    assert (line.levelno, line.exc_info) == (logging.ERROR, None)
+    assert "LIST_GROUPS v0, correlation id 4711" in line.message
+
+
+def test_a_file_that_can_not_be_sent_ends_its_connection_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """The answer's first bytes are out when the segment turns out to be unreadable."""
+
+    @api(ApiKey.FETCH, FetchRequest, versions=(4, 11))
+    def unreadable(_: FetchRequest, __: Context) -> FetchResponse:
+        records = FileRange(-1, 0, 1 << 20, None)
+        topic = FetchableTopicResponse(topic="t", partitions=[PartitionData(records=records)])
+        return FetchResponse(responses=[topic])
+
+    async def test() -> None:
+        async with listening(healthy, unreadable) as listener, client_of(listener) as unlucky:
+            unlucky[1].write(named(FetchRequest(), 4, 1))
+            assert await answer_to(unlucky[0]) == b""
+            async with client_of(listener) as other:
+                other[1].write(named(HeartbeatRequest(generation_id=3), 0, 3))
+                assert await answer_to(other[0]) == struct.pack(">ih", 3, 3)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
+    assert line.levelno == logging.ERROR
+
+
+def test_a_violation_is_the_peers_and_names_its_request(caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(planted(raising(ProtocolViolation))), WAIT_S_MAX))
+    (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
+    assert line.levelno == logging.WARNING
+    assert "planted (LIST_GROUPS v0, correlation id 4711" in line.message
