@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 import pytest
 from msgspec import Struct
 
-from moldau.core.errors import ErrorCode, Truncated
+from moldau.core.errors import ErrorCode, ProtocolViolation, Truncated
 from moldau.wire.codec import decode, decoder, encode, encode_parts, encoder
 from moldau.wire.encoding import JOIN_BYTES_MAX
-from moldau.wire.messages import FetchResponse, MetadataRequest, ProduceRequest, ProduceResponse
+from moldau.wire.messages import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    FetchResponse,
+    MetadataRequest,
+    ProduceRequest,
+    ProduceResponse,
+)
+from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
 from moldau.wire.messages.produce import PartitionProduceResponse, TopicProduceResponse
-from moldau.wire.schema import IGNORABLE, Bytes, Int8, Int16, Int32, Int64, Records, Uuid, since, tagged, until
+from moldau.wire.schema import (
+    IGNORABLE,
+    Bytes,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Records,
+    Uuid,
+    fields_of,
+    since,
+    tagged,
+    until,
+)
+from moldau.wire.unencodable import EncodeError
+from moldau.wire.varint import write_uvarint
+from tests.wire.message_values import CASE_IDS, CASES, sample
 
 
 class Part(Struct, gc=False):
@@ -117,6 +142,45 @@ def test_null_is_an_error_where_a_version_has_no_null() -> None:
     with pytest.raises(ValueError, match="MetadataRequest version 0 cannot carry topics = None"):
         encode(MetadataRequest(topics=None), 0)
     assert encode(MetadataRequest(topics=None), 1) == b"\xff\xff\xff\xff"
+
+
+def error_of(message: Message, version: int) -> str | None:
+    try:
+        encode(message, version)
+    except EncodeError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(("cls", "version"), CASES, ids=CASE_IDS)
+def test_an_encoder_fails_with_the_declared_error_only(cls: type[Message], version: int) -> None:
+    """Every field with values that few of them can carry."""
+    for field in (each for each in fields_of(cast("type[Struct]", cls)) if version in each.versions):
+        for wrong in (None, 2**70, -(2**70), "x" * 40_000, "\ud800", object(), [object()], [None], b"", 0.5, {1: 2}):
+            message = sample(cls, version)
+            setattr(message, field.name, wrong)
+            error = error_of(message, version)
+            assert error is None or field.name in error
+
+
+@pytest.mark.parametrize("version", [0, 5])
+def test_an_error_names_the_field(version: int) -> None:
+    long = DescribedGroup(members=[DescribedGroupMember(), DescribedGroupMember(member_id="m" * 32_768)])
+    message = DescribeGroupsResponse(groups=[DescribedGroup(), long])
+    with pytest.raises(
+        EncodeError, match=r"^DescribeGroupsResponse.groups\[1\].members\[1\].member_id, a string of 32768"
+    ):
+        encode(message, version)
+    long.members[1].member_id = "m" * 32_767
+    assert decode(DescribeGroupsResponse, version, encode(message, version))[0] == message
+
+
+def test_a_compact_string_is_no_longer_than_an_old_one() -> None:
+    fits = encode(DescribeGroupsRequest(groups=["g" * 32_767]), 5)
+    assert decode(DescribeGroupsRequest, 5, fits)[0].groups == ["g" * 32_767]
+    longer = fits.replace(write_uvarint(32_768), write_uvarint(32_769)) + b"g"
+    with pytest.raises(ProtocolViolation, match="groups may not have a length or count of 32768"):
+        decode(DescribeGroupsRequest, 5, longer)
 
 
 def test_a_version_that_the_class_lacks_is_an_error() -> None:

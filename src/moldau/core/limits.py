@@ -10,6 +10,7 @@ CONTROL_FRAME_BYTES_MAX = (
     16 * MIB
 )  # other requests than Produce hold only names and numbers, which cost more once parsed
 TAGGED_FIELDS_MAX = 1_000  # unknown tags are skipped one by one, so their count bounds the time a frame can take
+STRING_BYTES_MAX = 32_767  # of the protocol: a length has 16 bits, and compact strings are held to the same
 TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
 RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener; a larger frame continues in a buffer of its own
 ELEMENTS_MAX = 1_000_000  # of all arrays in a message: an element of three bytes costs a hundred and more once parsed

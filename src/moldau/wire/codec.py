@@ -34,7 +34,7 @@ def decoder(cls: type[Message], version: int) -> Decoder:
 def encoder(cls: type[Message], version: int) -> Encoder:
     """A function (message, parts) that appends the message's buffers to parts.
 
-    It raises ValueError when the message holds what the version cannot carry.
+    It raises EncodeError, and nothing else, when the message holds what the version cannot carry.
     """
     _check_version(cls, version)
     return compile_encoder(_struct(cls), version, is_flexible=is_flexible(cls, version))

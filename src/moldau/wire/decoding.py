@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from moldau.core.errors import ProtocolViolation, Truncated
-from moldau.core.limits import ELEMENTS_MAX, TAGGED_FIELDS_MAX
+from moldau.core.limits import ELEMENTS_MAX, STRING_BYTES_MAX, TAGGED_FIELDS_MAX
 from moldau.wire.schema import Field, Kind, fields_of
 from moldau.wire.source import FixedRun, Source, element_bytes_min
 from moldau.wire.varint import read_uvarint
@@ -127,7 +127,11 @@ class _DecoderWriter:
             self.run.add(letter, size)
             self.flush()
         lowest = -1 if is_nullable else 0
-        self.source.line(f"if {size} < {lowest}: raise refuse({label!r}, {size})")
+        is_wrong = f"{size} < {lowest}"
+        if self.is_flexible and letter == "h":
+            # Apache Kafka's limit as well; an answer of an older version could not repeat a longer one.
+            is_wrong = f"not {lowest} <= {size} <= {STRING_BYTES_MAX}"
+        self.source.line(f"if {is_wrong}: raise refuse({label!r}, {size})")
         return size
 
     def _read_uvarint(self, target: str) -> None:

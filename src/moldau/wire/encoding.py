@@ -12,8 +12,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from moldau.core.limits import STRING_BYTES_MAX
 from moldau.wire.schema import Field, Kind, fields_of
 from moldau.wire.source import FixedRun, Source
+from moldau.wire.unencodable import EncodeError, encode_error
 from moldau.wire.varint import ONE_BYTE, write_uvarint
 
 Encoder = Callable[[Any, list[Any]], None]
@@ -23,22 +25,27 @@ JOIN_BYTES_MAX = 1024
 
 
 def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool) -> Encoder:
-    """A function (object, parts) that appends the object's bytes to parts, as few buffers."""
+    """A function (object, parts) that appends the object's bytes to parts, as few buffers, or raises EncodeError."""
     source = Source(
         pack=struct.pack,
         ONE_BYTE=ONE_BYTE,
         write_uvarint=write_uvarint,
         place=_place,
         unsupported=_unsupported,
+        write_string_size=_write_string_size,
         join=b"".join,
+        encode_error=encode_error,
     )
     writer = _EncoderWriter(source, version, is_flexible)
     with source.block("def encode(message, parts):"):
-        source.line("pieces = []")
-        source.line("add = pieces.append")
-        writer.write_struct(cls, "message")
-        writer.flush()
-        source.line("parts.append(join(pieces))")
+        with source.block("try:"):
+            source.line("pieces = []")
+            source.line("add = pieces.append")
+            writer.write_struct(cls, "message")
+            writer.flush()
+            source.line("parts.append(join(pieces))")
+        with source.block("except Exception as wrong:"):
+            source.line(f"raise encode_error({source.constant('cls', cls)}, {version}, message, wrong) from None")
     return source.compile("encode", f"encoder of {cls.__name__} v{version}")
 
 
@@ -135,8 +142,9 @@ class _EncoderWriter:
             return
         self.flush()
         size = self.source.fresh("size")
+        write = "write_string_size" if letter == "h" else "write_uvarint"
         self.source.line(f"{size} = len({held}) + 1")
-        self.source.line(f"add(ONE_BYTE[{size}] if {size} < 128 else write_uvarint({size}))")
+        self.source.line(f"add(ONE_BYTE[{size}] if {size} < 128 else {write}({size}))")
 
     def _write_array(self, field: Field, held: str) -> None:
         self._write_length(held, letter="i")
@@ -198,5 +206,11 @@ def _place(records: Any, pieces: list[Any], parts: list[Any]) -> None:
     pieces.clear()
 
 
-def _unsupported(cls: str, field: str, version: int, value: object) -> ValueError:
-    return ValueError(f"{cls} version {version} cannot carry {field} = {value!r}")
+def _write_string_size(size: int) -> bytes:
+    if size > STRING_BYTES_MAX + 1:
+        raise ValueError(f"a string of {size - 1} bytes")
+    return write_uvarint(size)
+
+
+def _unsupported(cls: str, field: str, version: int, value: object) -> EncodeError:
+    return EncodeError(f"{cls} version {version} cannot carry {field} = {value!r}")

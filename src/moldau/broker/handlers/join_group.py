@@ -13,6 +13,8 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import random_uuid
+from moldau.core.limits import STRING_BYTES_MAX
+from moldau.core.text import cut
 from moldau.groups.classic.members import Joining, Protocol
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -50,7 +52,7 @@ def _joining(request: JoinGroupRequest, context: Context) -> Joining:
     return Joining(
         group_id=request.group_id,
         member_id=request.member_id,
-        new_member_id=f"{request.group_instance_id or client_id}-{_random_text()}",
+        new_member_id=_new_member_id(request.group_instance_id or client_id),
         instance_id=request.group_instance_id,
         client_id=client_id,
         client_host=f"/{context.peer.host}",
@@ -63,7 +65,8 @@ def _joining(request: JoinGroupRequest, context: Context) -> Joining:
     )
 
 
-def _random_text() -> str:
-    """A uuid in the usual notation."""
+def _new_member_id(name: str) -> str:
+    """The name and a uuid in the usual notation. Of a name that leaves no room for it, the beginning."""
     text = random_uuid().hex()
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    suffix = "-".join(("", text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    return cut(name, STRING_BYTES_MAX - len(suffix)) + suffix
