@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset
+from moldau.core.topic_names import is_internal
 from moldau.log.errors import LogError
 from moldau.log.file_range import FileRange
 from moldau.log.leader_epochs import EpochEnd
@@ -44,6 +45,7 @@ class Partition:
         "broker_id",
         "high_watermark",
         "index",
+        "is_internal",
         "is_leader",
         "leadership",
         "log",
@@ -58,6 +60,7 @@ class Partition:
         self.topic = topic
         self.index = index
         self.topic_id = topic_id
+        self.is_internal = is_internal(topic)
         self.log = log
         self.broker_id = broker_id
         self.leadership = leadership

@@ -14,6 +14,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
+from moldau.core.topic_names import is_internal
 from moldau.transactions.additions import client_version_of
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.transaction import Producer
@@ -56,13 +57,9 @@ def _add(
     partitions = frozenset(
         TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions
     )
-    unknown = {each for each in partitions if not _exists(each, context)}
-    if unknown:
-        errors = {
-            each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
-            for each in partitions
-        }
-        return _result(named, errors)
+    refused = {each: wrong for each in partitions if (wrong := _problem(each, context)) is not ErrorCode.NONE}
+    if refused:
+        return _result(named, dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused)
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     transactions = context.services.transactions
     if transaction.verify_only:
@@ -82,9 +79,13 @@ def _add(
     return together([error], shape)
 
 
-def _exists(partition: TopicPartition, context: Context) -> bool:
+def _problem(partition: TopicPartition, context: Context) -> ErrorCode:
+    if is_internal(partition.topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody has the right to write to the coordinators' topics
     topic = context.services.controller.image.topics.get(partition.topic)
-    return topic is not None and 0 <= partition.partition < len(topic.partitions)
+    if topic is None or not 0 <= partition.partition < len(topic.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE
 
 
 def _result(transactional_id: str, errors: Mapping[TopicPartition, ErrorCode]) -> AddPartitionsToTxnResult:

@@ -6,7 +6,6 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
-from moldau.core.topic_names import is_internal
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -38,12 +37,12 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRec
 
 
 def _delete(topic: str, index: int, *, before: Offset, context: Context) -> DeleteRecordsPartitionResult:
-    if is_internal(topic):
-        # The broker's own records: what is old among them, it finds itself.
-        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
     partition = context.services.partitions.get(topic, index)
     if partition is None:
         return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if partition.is_internal:
+        # The broker's own records: what is old among them, it finds itself.
+        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
     if not partition.is_leader:
         return _refused(index, partition.refusal)
     if partition.log.config.compact and not partition.log.config.delete:

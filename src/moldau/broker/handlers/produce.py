@@ -33,6 +33,8 @@ from moldau.wire.records import InvalidRecord
 
 TOPIC_IDS_SINCE = 13
 CURRENT_LEADER_SINCE = 10
+ADDED_BY_WRITING_SINCE = 12
+ADMIN_CLIENT_ID = "__admin_client"
 ACKS_ALLOWED = (-1, 0, 1)
 ATTRIBUTES_LOW_AT = 22
 # Apache Kafka tells the log's start with an error that came from the log, but for these.
@@ -43,12 +45,13 @@ _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH
 class Work:
     """What holds for all partitions of one request, and what they leave to be done at its end."""
 
-    __slots__ = ("acks", "has_refusal", "now_ms", "services", "to_flush", "transactional_id", "version")
+    __slots__ = ("acks", "client_id", "has_refusal", "now_ms", "services", "to_flush", "transactional_id", "version")
 
     def __init__(self, request: ProduceRequest, context: Context) -> None:
         self.acks = request.acks
         self.transactional_id = request.transactional_id
         self.version = context.version
+        self.client_id = context.header.client_id
         self.services = context.services
         self.now_ms = context.services.clock.now_ms()
         self.has_refusal = False
@@ -105,6 +108,8 @@ def _append(partition: Partition | None, data: PartitionProduceData, work: Work)
     verified = False
     if records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL:
         verified = _verify(partition, records, work)
+    if partition.is_internal:
+        _refuse_internal(partition, work)
     try:
         appended = partition.append(records, now_ms=work.now_ms, verified=verified)
     except InvalidRecord as wrong:
@@ -123,6 +128,8 @@ def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
     """Ask the coordinator about the first batch of a transaction here; the ones after it need no more than the log."""
     if work.transactional_id is None:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if partition.is_internal and work.version >= ADDED_BY_WRITING_SINCE:
+        _refuse_internal(partition, work)  # or the transaction would have it, and end with a marker there
     header = read_header(records, 0)
     producers = partition.log.producers
     if producers.is_open(header.producer_id, header.producer_epoch) or producers.is_repeated(header):
@@ -135,6 +142,12 @@ def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
         version=work.version,
     )
     return True
+
+
+def _refuse_internal(partition: Partition, work: Work) -> None:
+    """The coordinators' topics are for them alone, and for whoever says, as Apache Kafka's own tools do, who it is."""
+    if work.client_id != ADMIN_CLIENT_ID:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
 
 
 def _not_here(name: str, topic_id: bytes | None, *, index: int, services: Services) -> ApiError:
