@@ -11,6 +11,7 @@ from moldau.core.errors import ErrorCode, ProtocolViolation, Truncated
 from moldau.wire.codec import decode, decoder, encode, encode_parts, encoder
 from moldau.wire.encoding import JOIN_BYTES_MAX
 from moldau.wire.messages import (
+    DescribeConfigsResponse,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     FetchResponse,
@@ -18,6 +19,7 @@ from moldau.wire.messages import (
     ProduceRequest,
     ProduceResponse,
 )
+from moldau.wire.messages.describe_configs import DescribeConfigsResult
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
 from moldau.wire.messages.produce import PartitionProduceResponse, TopicProduceResponse
@@ -173,6 +175,13 @@ def test_an_error_names_the_field(version: int) -> None:
         encode(message, version)
     long.members[1].member_id = "m" * 32_767
     assert decode(DescribeGroupsResponse, version, encode(message, version))[0] == message
+
+
+@pytest.mark.parametrize("version", [1, 5])
+def test_words_for_people_are_cut_to_what_fits(version: int) -> None:
+    message = DescribeConfigsResponse(results=[DescribeConfigsResult(error_message="x" + "ž" * 20_000)])
+    (result,) = decode(DescribeConfigsResponse, 1, encode(message, 1))[0].results
+    assert result.error_message == "x" + "ž" * 16_383
 
 
 def test_a_compact_string_is_no_longer_than_an_old_one() -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Container
 
 from moldau.core.limits import TOPIC_NAME_CHARS_MAX
-from moldau.core.text import shown
 
 GROUP_METADATA_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
@@ -26,12 +25,12 @@ def topic_name_problem(name: str) -> str | None:
         return f"Topic name is invalid: '{name}' is not allowed"
     if len(name) > TOPIC_NAME_CHARS_MAX:
         return (
-            f"Topic name is invalid: the length of '{shown(name)}' is longer than the max allowed length "
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length "
             f"{TOPIC_NAME_CHARS_MAX}"
         )
     if not _LEGAL.match(name):
         return (
-            f"Topic name is invalid: '{shown(name)}' contains one or more characters other than ASCII alphanumerics, "
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
             "'.', '_' and '-'"
         )
     return None

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from moldau.core.limits import STRING_BYTES_MAX
+from moldau.core.text import cut
 from moldau.wire.schema import Field, Kind, fields_of
 from moldau.wire.source import FixedRun, Source
 from moldau.wire.unencodable import EncodeError, encode_error
@@ -34,6 +35,7 @@ def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool) -> En
         unsupported=_unsupported,
         write_string_size=_write_string_size,
         join=b"".join,
+        cut=cut,
         encode_error=encode_error,
     )
     writer = _EncoderWriter(source, version, is_flexible)
@@ -89,6 +91,8 @@ class _EncoderWriter:
             return
         held = self.source.fresh(field.name)
         self.source.line(f"{held} = {value}")
+        if field.is_prose:
+            self.source.line(f"if {held}: {held} = cut({held}, {STRING_BYTES_MAX})")
         if field.is_nullable_in(self.version):
             # What was gathered before must be out before the paths part, and after them they must meet empty.
             self.flush()

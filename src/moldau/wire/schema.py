@@ -136,6 +136,11 @@ class Field:
         return self.nullable is not None and version in self.nullable
 
     @property
+    def is_prose(self) -> bool:
+        """Words for people, which often repeat a name that a client gave: better cut than not sent."""
+        return self.name.endswith("error_message")
+
+    @property
     def is_fixed(self) -> bool:
         return not self.is_array and isinstance(self.type, Kind) and self.type.is_fixed
 

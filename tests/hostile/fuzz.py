@@ -1,0 +1,288 @@
+"""Many clients that send noise, one at whose every answer somebody looks: `python -m tests.hostile.fuzz --frames N`.
+
+Every frame is answered, or its connection closed, in time. The broker says nothing of failures of its own, and the
+neighbour reads what it wrote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import selectors
+import socket
+import struct
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import moldau
+from moldau.core.errors import ProtocolViolation
+from moldau.embedded import EmbeddedBroker
+from moldau.wire.api import ApiKey
+from moldau.wire.codec import decode
+from moldau.wire.frame import read_response_header
+from moldau.wire.messages import (
+    ApiVersionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsResponse,
+    FindCoordinatorRequest,
+    MetadataRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+)
+from moldau.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from moldau.wire.messages.metadata import MetadataRequestTopic
+from moldau.wire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from moldau.wire.messages.offset_fetch import OffsetFetchRequestTopic
+from moldau.wire.schema import Message
+from tests.differential.batches import batch
+from tests.hostile.attacker import ANSWERS, Address, Attacker, framed
+from tests.hostile.noise import GROUPS, TOPICS, TRANSACTIONS, Noise
+from tests.hostile.siege import fetch_request, produce_request
+
+CLIENTS = 24
+ANSWER_S_MAX = 20.0
+WAITING_S_MAX = 2.0
+# Produce may want no answer, Fetch waits for records, JoinGroup and SyncGroup for others, who may never come.
+MAY_BE_SILENT = {struct.pack(">h", key) for key in (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)}
+OWN = "neighbours-own"
+FAILURE = re.compile(r"Traceback|this broker failed|Exception in|never retrieved|ERROR")
+
+
+@dataclass(slots=True)
+class Result:
+    frames: int = 0
+    answered: Counter[str] = field(default_factory=Counter)
+    closed: Counter[str] = field(default_factory=Counter)
+    waited: Counter[str] = field(default_factory=Counter)
+    trouble: list[str] = field(default_factory=list)
+    neighbour_answers: int = 0
+    took_s: float = 0.0
+
+
+class Neighbour:
+    """A client that produces, reads back, commits and asks, and looks at every byte of the answers."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.answers = 0
+        self.trouble: list[str] = []
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.client = Attacker(address)
+
+    def prepare(self) -> bytes:
+        """Its topic, with every setting that noise might change for all topics; gives the topic's id."""
+        settings = {"min.insync.replicas": "1", "max.message.bytes": "1000000", "retention.ms": "-1"}
+        settings |= {"cleanup.policy": "delete", "compression.type": "producer", "segment.bytes": "10000000"}
+        settings |= {"message.timestamp.type": "CreateTime", "retention.bytes": "-1", "flush.messages": str(2**63 - 1)}
+        configs = [CreatableTopicConfig(name=name, value=value) for name, value in settings.items()]
+        topic = CreatableTopic(name=OWN, num_partitions=1, replication_factor=1, configs=configs)
+        made = self.client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=20_000), 7)
+        assert made.topics[0].error_code == 0, made
+        deadline = time.monotonic() + 20
+        while True:
+            self.client.ask(FindCoordinatorRequest(key=OWN), 0)
+            if not self.commit(0):
+                return bytes(made.topics[0].topic_id)
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    def commit(self, offset: int) -> int:
+        partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+        topics = [OffsetCommitRequestTopic(name=OWN, partitions=[partition])]
+        answer = self.client.ask(OffsetCommitRequest(group_id=OWN, topics=topics), 7)
+        return int(answer.topics[0].partitions[0].error_code)
+
+    def run(self) -> None:
+        try:
+            versions = self.client.ask(ApiVersionsRequest(client_software_name="n", client_software_version="1"), 3)
+            for turn in itertools.count():
+                if self.stopping.is_set():
+                    return
+                self.check(turn, versions)
+                self.answers += 6
+        except Exception as wrong:
+            where = traceback.extract_tb(wrong.__traceback__)[-1]
+            self.trouble.append(f"the neighbour, after {self.answers} answers: {wrong!r} in {where.line}")
+
+    def check(self, turn: int, versions: Any) -> None:
+        client = self.client
+        records = batch([b"record %d" % turn], timestamp=int(time.time() * 1000))
+        stored = client.ask(produce_request(OWN, records), 9).responses[0].partition_responses[0]
+        assert (stored.error_code, stored.base_offset) == (0, turn), stored
+        wanted = fetch_request(OWN)
+        wanted.topics[0].partitions[0].fetch_offset = turn
+        read = client.ask(wanted, 12).responses[0].partitions[0]
+        assert read.error_code == 0, read
+        assert bytes(read.records)[17:] == records[17:], "not the records that were stored"
+        assert self.commit(turn) == 0
+        topics = [OffsetFetchRequestTopic(name=OWN, partition_indexes=[0])]
+        fetched = client.ask(OffsetFetchRequest(group_id=OWN, topics=topics), 5).topics[0].partitions[0]
+        assert (fetched.error_code, fetched.committed_offset) == (0, turn), fetched
+        asked = client.ask(ApiVersionsRequest(client_software_name="n", client_software_version="1"), 3)
+        assert asked.api_keys == versions.api_keys, asked  # features come and go
+        described = client.ask(MetadataRequest(topics=[MetadataRequestTopic(name=OWN)]), 12).topics[0]
+        assert (described.error_code, described.name, len(described.partitions)) == (0, OWN, 1), described
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection with one frame under way."""
+
+    socket: socket.socket
+    port: int
+    asked: type[Message]
+    version: int
+    correlation_id: int
+    may_be_silent: bool = False
+    deadline: float = 0.0
+    received: bytearray = field(default_factory=bytearray)
+
+
+class Fuzz:
+    def __init__(self, address: Address, noise: Noise, frames: int) -> None:
+        self.address, self.noise, self.frames = address, noise, frames
+        self.result = Result()
+        self.selector = selectors.DefaultSelector()
+        self.correlation_ids = itertools.count(1)
+        self.sent: dict[int, str] = {}
+
+    def run(self) -> Result:
+        began = time.monotonic()
+        for _ in range(CLIENTS):
+            self.next_frame(None)
+        while self.selector.get_map():
+            for key, _ in self.selector.select(0.1):
+                self.receive(key.data)
+            self.give_up_late_ones()
+        self.result.took_s = time.monotonic() - began
+        return self.result
+
+    def next_frame(self, client: Client | None) -> None:
+        if self.result.frames >= self.frames:
+            if client is not None:
+                self.drop(client)
+            return
+        self.result.frames += 1
+        correlation_id = next(self.correlation_ids)
+        asked, version, content = self.noise.content(correlation_id)
+        if client is None:
+            connected = socket.create_connection(self.address, ANSWER_S_MAX)
+            client = Client(connected, connected.getsockname()[1], asked, version, correlation_id)
+            self.selector.register(connected, selectors.EVENT_READ, client)
+        client.asked, client.version, client.correlation_id = asked, version, correlation_id
+        client.may_be_silent = content[:2] in MAY_BE_SILENT
+        client.deadline = time.monotonic() + (WAITING_S_MAX if client.may_be_silent else ANSWER_S_MAX)
+        client.received.clear()
+        self.sent[client.port] = f"{asked.__name__} v{version}: {content[:4000].hex()}"
+        try:
+            client.socket.sendall(framed(content))
+        except OSError:
+            self.ended(client)
+
+    def receive(self, client: Client) -> None:
+        try:
+            more = client.socket.recv(1 << 20)
+        except OSError:
+            more = b""
+        if not more:
+            self.ended(client)
+            return
+        client.received += more
+        if len(client.received) < 4:
+            return
+        (size,) = struct.unpack_from(">i", client.received)
+        if len(client.received) < 4 + size:
+            return
+        if len(client.received) > 4 + size:
+            self.trouble(client, "was answered twice")
+        self.answered(client, bytes(client.received[4 : 4 + size]))
+        self.next_frame(client)
+
+    def answered(self, client: Client, content: bytes) -> None:
+        self.result.answered[client.asked.__name__] += 1
+        if struct.unpack_from(">i", content)[0] != client.correlation_id:
+            self.trouble(client, f"got somebody else's answer: {content[:100].hex()}")
+            return
+        kind = ANSWERS[client.asked.API_KEY]
+        try:
+            _, at = read_response_header(memoryview(content), kind, client.version)
+            answer = decode(kind, client.version, content, at)[0]
+            if kind is not DescribeConfigsResponse:  # the broker's own settings are the neighbour's too
+                self.noise.learn(answer)
+        except ProtocolViolation:
+            pass  # the answer to another version, for a damaged one was asked for
+
+    def ended(self, client: Client) -> None:
+        self.result.closed[client.asked.__name__] += 1
+        self.drop(client)
+        self.next_frame(None)
+
+    def give_up_late_ones(self) -> None:
+        now = time.monotonic()
+        for client in [key.data for key in self.selector.get_map().values() if key.data.deadline < now]:
+            self.result.waited[client.asked.__name__] += 1
+            if not client.may_be_silent:
+                self.trouble(client, "was not answered")
+            self.drop(client)
+            self.next_frame(None)
+
+    def trouble(self, client: Client, what: str) -> None:
+        self.result.trouble.append(f"{self.sent[client.port]} {what}")
+
+    def drop(self, client: Client) -> None:
+        self.selector.unregister(client.socket)
+        client.socket.close()
+
+
+def fuzz(broker: EmbeddedBroker, *, frames: int, seed: int) -> Result:
+    """Trouble, if any, is in the result."""
+    address = broker.host, broker.port
+    neighbour = Neighbour(address)
+    own_id = neighbour.prepare()
+    with Attacker(address) as client:
+        topics = [CreatableTopic(name=name, num_partitions=2, replication_factor=1) for name in TOPICS]
+        client.ask(CreateTopicsRequest(topics=topics, timeout_ms=20_000), 7)
+        for key_type, key in [(0, key) for key in GROUPS] + [(1, key) for key in TRANSACTIONS]:
+            client.ask(FindCoordinatorRequest(key=key, key_type=key_type), 2)
+    fuzzing = Fuzz(address, Noise(seed, keep_off=frozenset({OWN, own_id})), frames)
+    neighbour.thread.start()
+    result = fuzzing.run()
+    neighbour.stopping.set()
+    neighbour.thread.join()
+    result.trouble += neighbour.trouble
+    result.neighbour_answers = neighbour.answers
+    for line in broker.output().splitlines():
+        if FAILURE.search(line):
+            port = re.search(r"connection from [^ ]*:(\d+):", line)
+            result.trouble.append(f"{line}\n    {fuzzing.sent.get(int(port[1]), '') if port else ''}")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    with moldau.run() as broker:
+        result = fuzz(broker, frames=options.frames, seed=options.seed)
+    print(
+        f"{result.frames} frames in {result.took_s:.0f} s, seed {options.seed}: {result.answered.total()} answered, ",
+        end="",
+    )
+    print(
+        f"{result.closed.total()} closed, {result.waited.total()} waited; {result.neighbour_answers} of the neighbour"
+    )
+    for line in result.trouble[:40]:
+        print(line)
+    return 1 if result.trouble else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
