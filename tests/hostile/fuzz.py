@@ -18,10 +18,11 @@ import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import moldau
-from moldau.core.errors import ProtocolViolation
+from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.embedded import EmbeddedBroker
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decode
@@ -121,7 +122,8 @@ class Neighbour:
         read = client.ask(wanted, 12).responses[0].partitions[0]
         assert read.error_code == 0, read
         assert bytes(read.records)[17:] == records[17:], "not the records that were stored"
-        assert self.commit(turn) == 0
+        code = self.commit(turn)
+        assert code == 0, ErrorCode(code)
         topics = [OffsetFetchRequestTopic(name=OWN, partition_indexes=[0])]
         fetched = client.ask(OffsetFetchRequest(group_id=OWN, topics=topics), 5).topics[0].partitions[0]
         assert (fetched.error_code, fetched.committed_offset) == (0, turn), fetched
@@ -251,7 +253,12 @@ def fuzz(broker: EmbeddedBroker, *, frames: int, seed: int) -> Result:
         client.ask(CreateTopicsRequest(topics=topics, timeout_ms=20_000), 7)
         for key_type, key in [(0, key) for key in GROUPS] + [(1, key) for key in TRANSACTIONS]:
             client.ask(FindCoordinatorRequest(key=key, key_type=key_type), 2)
-    fuzzing = Fuzz(address, Noise(seed, keep_off=frozenset({OWN, own_id})), frames)
+        known = client.ask(MetadataRequest(topics=None), 12).topics
+    keep_off: set[str | bytes] = {OWN, own_id}
+    for topic in known:
+        if topic.is_internal:
+            keep_off |= {topic.name, bytes(topic.topic_id)}
+    fuzzing = Fuzz(address, Noise(seed, keep_off=frozenset(keep_off)), frames)
     neighbour.thread.start()
     result = fuzzing.run()
     neighbour.stopping.set()
@@ -269,9 +276,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, help="where to keep what the broker printed")
     options = parser.parse_args(arguments)
     with moldau.run() as broker:
         result = fuzz(broker, frames=options.frames, seed=options.seed)
+        if options.output is not None:
+            options.output.write_text(broker.output())
     print(
         f"{result.frames} frames in {result.took_s:.0f} s, seed {options.seed}: {result.answered.total()} answered, ",
         end="",

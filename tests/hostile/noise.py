@@ -192,10 +192,8 @@ class Noise:
         return struct.pack(">hih", self.chance.choice((0, 1, 3)), 1, len(topic)) + topic + struct.pack(">i", -1)
 
     def learn(self, value: Any) -> None:
-        """Remember what an answer holds, but for what belongs to the neighbour."""
+        """Remember what an answer holds, but for what the neighbour needs."""
         if isinstance(value, Struct):
-            if getattr(value, "name", None) in INTERNAL:
-                return
             for name in value.__struct_fields__:
                 self.learn(getattr(value, name))
         elif isinstance(value, list):

@@ -21,7 +21,7 @@ from moldau.transactions.states import State
 from moldau.transactions.timers import EXPIRY, MARKERS, timeout_key
 from moldau.transactions.transaction import Producer, ProducerReply
 from moldau.wire.api import ApiKey
-from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, World, producer_of, transaction
+from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, Stored, World, producer_of, transaction
 
 WEEK_MS = 604_800_000
 HOUR_MS = 3_600_000
@@ -169,3 +169,8 @@ def test_old_clients_hear_of_an_invalid_epoch_instead() -> None:
     assert told(fenced, ApiKey.END_TXN, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert told(fenced, ApiKey.END_TXN, 2) is fenced
     assert told(ErrorCode.INVALID_TXN_STATE, ApiKey.END_TXN, 0) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_a_marker_in_the_log_states_nothing() -> None:
+    """WriteTxnMarkers may name any partition, also one of the coordinator's own."""
+    assert World().shard.decode(Stored(memoryview(b""), None, marker=object())) is None

@@ -48,6 +48,7 @@ def ending(*, is_commit: bool = True, version: int = SECOND, producer_id: int = 
 class Stored(NamedTuple):
     key: memoryview
     value: memoryview | None
+    marker: object | None = None
 
 
 class World:

@@ -40,6 +40,9 @@ class Stored(Protocol):
     @property
     def value(self) -> memoryview | None: ...
 
+    @property
+    def marker(self) -> object | None: ...
+
 
 class TransactionShard:
     """A state machine that a runtime drives.
@@ -60,6 +63,8 @@ class TransactionShard:
         return encode_fact(fact, self.limits.transaction_version)
 
     def decode(self, stored: Stored) -> Fact | None:
+        if stored.marker is not None:
+            return None  # somebody sent WriteTxnMarkers for our own log; it states nothing here
         return decode_fact(stored.key, stored.value)
 
     def apply(self, fact: Fact) -> None:

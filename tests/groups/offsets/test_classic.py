@@ -166,6 +166,14 @@ class TestExpiry:
         self.expire(world, 1)
         assert (world.shard.groups, world.shard.offsets) == ({}, {})
 
+    @pytest.mark.parametrize("retention_ms", [2**63 - 1, -(2**63), -2])
+    def test_a_retention_without_end_is_logged_as_far_as_there_is_room(self, retention_ms: int) -> None:
+        world = World()
+        commit(world, retention_ms=retention_ms)
+        kept = world.shard.offsets_of(GROUP)["orders"][0].expire_ms
+        assert kept == min(world.now_ms + retention_ms, 2**63 - 1)
+        assert len(world.logged) == 1
+
     def test_the_time_of_a_group_runs_since_its_last_member_left(self) -> None:
         world = stable("a")
         commit(world, member_id="a", generation=1)

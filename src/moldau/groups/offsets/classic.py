@@ -25,6 +25,7 @@ from moldau.groups.records import (
 )
 
 DEFAULT_RETENTION = -1
+NEVER_MS = 2**63 - 1  # the latest moment that a record has room for
 
 # What one group committed, by topic and partition.
 GroupOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
@@ -57,7 +58,7 @@ class Committing(msgspec.Struct, frozen=True, kw_only=True):
 
     def expire_ms(self, now_ms: int) -> int:
         """Only the oldest versions say how long an offset is kept."""
-        return NO_EXPIRY if self.retention_ms == DEFAULT_RETENTION else now_ms + self.retention_ms
+        return NO_EXPIRY if self.retention_ms == DEFAULT_RETENTION else min(now_ms + self.retention_ms, NEVER_MS)
 
 
 def decide_commit(
