@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,7 +50,9 @@ CLIENTS = 24
 ANSWER_S_MAX = 20.0
 WAITING_S_MAX = 2.0
 # Produce may want no answer, Fetch waits for records, JoinGroup and SyncGroup for others, who may never come.
-MAY_BE_SILENT = {struct.pack(">h", key) for key in (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP)}
+MAY_BE_SILENT = {ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
+SHOWN_BYTES_MAX = 4_000
+REMEMBERED_FRAMES = 10_000
 OWN = "neighbours-own"
 FAILURE = re.compile(r"Traceback|this broker failed|Exception in|never retrieved|ERROR")
 
@@ -133,18 +135,33 @@ class Neighbour:
         assert (described.error_code, described.name, len(described.partitions)) == (0, OWN, 1), described
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A frame under way."""
+
+    cls: type[Message]
+    version: int
+    correlation_id: int
+    key: int
+
+    @property
+    def may_be_silent(self) -> bool:
+        return self.key in MAY_BE_SILENT
+
+
 @dataclass(slots=True)
 class Client:
-    """One connection with one frame under way."""
+    """One connection with a few frames under way."""
 
     socket: socket.socket
     port: int
-    asked: type[Message]
-    version: int
-    correlation_id: int
-    may_be_silent: bool = False
     deadline: float = 0.0
+    pending: deque[Asked] = field(default_factory=deque)
     received: bytearray = field(default_factory=bytearray)
+
+    def be_patient(self) -> None:
+        """The next answer may take that long."""
+        self.deadline = time.monotonic() + (WAITING_S_MAX if self.pending[0].may_be_silent else ANSWER_S_MAX)
 
 
 class Fuzz:
@@ -158,35 +175,43 @@ class Fuzz:
     def run(self) -> Result:
         began = time.monotonic()
         for _ in range(CLIENTS):
-            self.next_frame(None)
+            self.next_frames(None)
         while self.selector.get_map():
             for key, _ in self.selector.select(0.1):
                 self.receive(key.data)
             self.give_up_late_ones()
+        self.selector.close()
         self.result.took_s = time.monotonic() - began
         return self.result
 
-    def next_frame(self, client: Client | None) -> None:
+    def next_frames(self, client: Client | None) -> None:
+        """Another frame, or a few at once, in one piece or in two."""
         if self.result.frames >= self.frames:
             if client is not None:
                 self.drop(client)
             return
-        self.result.frames += 1
-        correlation_id = next(self.correlation_ids)
-        asked, version, content = self.noise.content(correlation_id)
         if client is None:
             connected = socket.create_connection(self.address, ANSWER_S_MAX)
-            client = Client(connected, connected.getsockname()[1], asked, version, correlation_id)
+            client = Client(connected, connected.getsockname()[1])
             self.selector.register(connected, selectors.EVENT_READ, client)
-        client.asked, client.version, client.correlation_id = asked, version, correlation_id
-        client.may_be_silent = content[:2] in MAY_BE_SILENT
-        client.deadline = time.monotonic() + (WAITING_S_MAX if client.may_be_silent else ANSWER_S_MAX)
-        client.received.clear()
-        self.sent[client.port] = f"{asked.__name__} v{version}: {content[:4000].hex()}"
+        chance = self.noise.chance
+        stream = b"".join(self.frame_for(client) for _ in range(chance.choice((1, 1, 1, 1, 2, 5))))
+        client.be_patient()
+        cut = chance.randrange(len(stream)) if chance.random() < 0.2 else len(stream)
         try:
-            client.socket.sendall(framed(content))
+            client.socket.sendall(stream[:cut])
+            client.socket.sendall(stream[cut:])
         except OSError:
             self.ended(client)
+
+    def frame_for(self, client: Client) -> bytes:
+        self.result.frames += 1
+        correlation_id = next(self.correlation_ids)
+        cls, version, content = self.noise.content(correlation_id)
+        client.pending.append(Asked(cls, version, correlation_id, *struct.unpack_from(">h", content)))
+        self.sent[correlation_id] = f"{cls.__name__} v{version}: {content[:SHOWN_BYTES_MAX].hex()}"
+        self.sent.pop(correlation_id - REMEMBERED_FRAMES, None)
+        return framed(content)
 
     def receive(self, client: Client) -> None:
         try:
@@ -197,46 +222,56 @@ class Fuzz:
             self.ended(client)
             return
         client.received += more
-        if len(client.received) < 4:
-            return
-        (size,) = struct.unpack_from(">i", client.received)
-        if len(client.received) < 4 + size:
-            return
-        if len(client.received) > 4 + size:
-            self.trouble(client, "was answered twice")
-        self.answered(client, bytes(client.received[4 : 4 + size]))
-        self.next_frame(client)
+        while len(client.received) >= 4:
+            (size,) = struct.unpack_from(">i", client.received)
+            if len(client.received) < 4 + size:
+                return
+            content = bytes(client.received[4 : 4 + size])
+            del client.received[: 4 + size]
+            self.answered(client, content)
+        if client.pending:
+            client.be_patient()
+        else:
+            self.next_frames(client)
 
     def answered(self, client: Client, content: bytes) -> None:
-        self.result.answered[client.asked.__name__] += 1
-        if struct.unpack_from(">i", content)[0] != client.correlation_id:
-            self.trouble(client, f"got somebody else's answer: {content[:100].hex()}")
-            return
-        kind = ANSWERS[client.asked.API_KEY]
+        (correlation_id,) = struct.unpack_from(">i", content)
+        while client.pending:
+            asked = client.pending.popleft()
+            if asked.correlation_id == correlation_id:
+                self.learn(asked, content)
+                return
+            if asked.key != ApiKey.PRODUCE:
+                self.trouble(asked, f"was passed over by the answer to {correlation_id}")
+        self.result.trouble.append(f"nobody asked for {correlation_id}: {content[:100].hex()}")
+
+    def learn(self, asked: Asked, content: bytes) -> None:
+        self.result.answered[asked.cls.__name__] += 1
+        kind = ANSWERS[asked.cls.API_KEY]
         try:
-            _, at = read_response_header(memoryview(content), kind, client.version)
-            answer = decode(kind, client.version, content, at)[0]
-            if kind is not DescribeConfigsResponse:  # the broker's own settings are the neighbour's too
-                self.noise.learn(answer)
+            _, at = read_response_header(memoryview(content), kind, asked.version)
+            answer = decode(kind, asked.version, content, at)[0]
         except ProtocolViolation:
-            pass  # the answer to another version, for a damaged one was asked for
+            return  # the answer to another version, for a damaged one was asked for
+        if kind is not DescribeConfigsResponse:  # the broker's own settings are the neighbour's too
+            self.noise.learn(answer)
 
     def ended(self, client: Client) -> None:
-        self.result.closed[client.asked.__name__] += 1
+        self.result.closed.update(asked.cls.__name__ for asked in client.pending)
         self.drop(client)
-        self.next_frame(None)
+        self.next_frames(None)
 
     def give_up_late_ones(self) -> None:
         now = time.monotonic()
         for client in [key.data for key in self.selector.get_map().values() if key.data.deadline < now]:
-            self.result.waited[client.asked.__name__] += 1
-            if not client.may_be_silent:
-                self.trouble(client, "was not answered")
+            self.result.waited.update(asked.cls.__name__ for asked in client.pending)
+            if client.pending and not client.pending[0].may_be_silent:
+                self.trouble(client.pending[0], "was not answered")
             self.drop(client)
-            self.next_frame(None)
+            self.next_frames(None)
 
-    def trouble(self, client: Client, what: str) -> None:
-        self.result.trouble.append(f"{self.sent[client.port]} {what}")
+    def trouble(self, asked: Asked, what: str) -> None:
+        self.result.trouble.append(f"{self.sent[asked.correlation_id]} {what}")
 
     def drop(self, client: Client) -> None:
         self.selector.unregister(client.socket)
@@ -263,12 +298,13 @@ def fuzz(broker: EmbeddedBroker, *, frames: int, seed: int) -> Result:
     result = fuzzing.run()
     neighbour.stopping.set()
     neighbour.thread.join()
+    neighbour.client.socket.close()
     result.trouble += neighbour.trouble
     result.neighbour_answers = neighbour.answers
     for line in broker.output().splitlines():
         if FAILURE.search(line):
-            port = re.search(r"connection from [^ ]*:(\d+):", line)
-            result.trouble.append(f"{line}\n    {fuzzing.sent.get(int(port[1]), '') if port else ''}")
+            found = re.search(r"correlation id (\d+)", line)
+            result.trouble.append(f"{line}\n    {fuzzing.sent.get(int(found[1]), '') if found else ''}")
     return result
 
 
