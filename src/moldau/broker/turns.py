@@ -19,22 +19,27 @@ TURN_S = 0.004  # two slices, so that one long request does not keep the queue f
 class Turns:
     """The queue of one listener's connections that have more to do."""
 
-    __slots__ = ("_loop", "_waiting")
+    __slots__ = ("_is_due", "_loop", "_waiting")
 
     def __init__(self, loop: AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: deque[Callable[[], None]] = deque()
+        self._is_due = False
 
     @property
     def slice_s(self) -> float:
-        """How long a connection may answer outside the queue: one request, if somebody stands in it."""
-        return 0.0 if self._waiting else SLICE_S
+        """How long a connection may answer, one request at least; the less the more stand in the queue."""
+        return SLICE_S / (1 + len(self._waiting))
 
     def queue(self, go_on: Callable[[], None]) -> None:
         """Call `go_on` when it is its turn, never at once."""
-        if not self._waiting:
-            self._loop.call_soon(self._run)
         self._waiting.append(go_on)
+        self._go_on_soon()
+
+    def _go_on_soon(self) -> None:
+        if self._waiting and not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._run)
 
     def _run(self) -> None:
         until_s = monotonic() + TURN_S
@@ -44,5 +49,5 @@ class Turns:
                 if monotonic() >= until_s:
                     break
         finally:
-            if self._waiting:
-                self._loop.call_soon(self._run)
+            self._is_due = False
+            self._go_on_soon()
