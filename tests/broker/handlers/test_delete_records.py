@@ -98,10 +98,6 @@ def test_a_topic_that_is_not_there(wire: Wire, topic: str) -> None:
     assert delete(wire, topic, 0) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
-def test_internal_topics_are_not_for_users(wire: Wire) -> None:
-    assert delete(wire, "__consumer_offsets", 0) == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
-
-
 def test_one_bad_partition_does_not_hurt_another(wire: Wire, ten: str) -> None:
     response = ask(wire, ("there-is-no-such-topic", [(0, 1)]), (ten, [(0, 4), (9, 0)]))
     found = {
