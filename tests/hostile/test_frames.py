@@ -31,12 +31,19 @@ def test_a_frame_of_impossible_size_closes_the_connection(victim: Victim, size: 
 
 
 @pytest.mark.parametrize(
-    "greeting", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"]
+    ("greeting", "speaks"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "it speaks HTTP"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "it speaks TLS.*security.protocol=PLAINTEXT"),
+    ],
+    ids=["http", "tls"],
 )
-def test_another_protocol_closes_the_connection(victim: Victim, greeting: bytes) -> None:
-    with unharmed(victim, logged="closing connection"), Attacker(victim.address) as attacker:
-        attacker.send(greeting)
-        assert attacker.answer() == CLOSED
+def test_another_protocol_closes_the_connection_and_is_named_once(victim: Victim, greeting: bytes, speaks: str) -> None:
+    with unharmed(victim, logged=f"closing connection .* {speaks}"):
+        for _ in range(20):
+            with Attacker(victim.address) as attacker:
+                attacker.send(greeting)
+                assert attacker.answer() == CLOSED
 
 
 def test_announced_frames_cost_nothing_until_they_arrive(victim: Victim) -> None:

@@ -21,6 +21,7 @@ from moldau.broker.context import Peer
 from moldau.broker.dispatch import Dispatch, Unanswered, describe
 from moldau.broker.inbox import Inbox
 from moldau.broker.outbox import Outbox, Part
+from moldau.broker.refusals import Refusals
 from moldau.broker.turns import Turns
 from moldau.core.errors import ProtocolViolation
 
@@ -39,6 +40,7 @@ class Connection:
         "_on_close",
         "_outbox",
         "_reading",
+        "_refusals",
         "_sending",
         "_socket",
         "_took_long",
@@ -57,6 +59,7 @@ class Connection:
         dispatch: Dispatch,
         inbox: Inbox,
         turns: Turns,
+        refusals: Refusals,
         loop: asyncio.AbstractEventLoop,
         on_close: Callable[[Connection], None],
     ) -> None:
@@ -69,6 +72,7 @@ class Connection:
         inbox.on_room = self._has_room
         self._outbox = Outbox(sock)
         self._turns = turns
+        self._refusals = refusals
         self._loop = loop
         self._on_close = on_close
         self._reading = True
@@ -226,10 +230,9 @@ class Connection:
             return
         of_what = "" if asked is None else f" ({describe(asked)})"
         if isinstance(wrong, ProtocolViolation):
-            log.warning("closing connection from %s: %s%s", self.peer, wrong, of_what)
-            return
-        log.error("closing connection from %s: this broker failed: %r%s", self.peer, wrong, of_what)
-        log.debug("where it failed", exc_info=wrong)
+            self._refusals.violated(self.peer, wrong, of_what)
+        else:
+            self._refusals.failed(self.peer, wrong, of_what)
 
 
 def _is_farewell(wrong: OSError) -> bool:

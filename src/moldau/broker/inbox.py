@@ -11,6 +11,7 @@ from collections.abc import Callable
 from struct import Struct
 
 from moldau.broker.frame_budget import FREE_BYTES, FrameBudget
+from moldau.broker.greetings import ForeignProtocol, foreign_protocol
 from moldau.core import limits
 from moldau.core.errors import ProtocolViolation
 
@@ -148,8 +149,15 @@ class Inbox:
     def _check_large(self, size: int, have: int) -> None:
         """Only records may need a large frame, so the API key, the first two bytes of it, has a say."""
         if not FRAME_BYTES_MIN <= size <= self._frame_bytes_max:
+            self._refuse_foreign()
             raise ProtocolViolation(f"frame of {size} bytes; allowed {FRAME_BYTES_MIN}..{self._frame_bytes_max}")
         start = self._at + SIZE_BYTES
         if have >= 2 and (key := int.from_bytes(self._view[start : start + 2], "big")) != PRODUCE:
+            self._refuse_foreign()
             allowed = limits.CONTROL_FRAME_BYTES_MAX
             raise ProtocolViolation(f"frame of {size} bytes for API key {key}; allowed {FRAME_BYTES_MIN}..{allowed}")
+
+    def _refuse_foreign(self) -> None:
+        speaks = foreign_protocol(bytes(self._view[self._at : self._at + SIZE_BYTES]))
+        if speaks is not None:
+            raise ForeignProtocol(speaks)

@@ -16,6 +16,7 @@ from moldau.broker.context import Peer
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.inbox import Inbox
+from moldau.broker.refusals import Refusals
 from moldau.broker.turns import Turns
 from moldau.core import limits
 
@@ -60,6 +61,7 @@ class Listener:
         self._quotas = ConnectionQuotas()
         self._full_reported_s = float("-inf")
         self._connections: set[Connection] = set()
+        self._refusals = Refusals()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -165,9 +167,8 @@ class Listener:
         allowed = self._allowed
         if self._quotas.has_too_many(peer.host):
             most = self._quotas.most_of(peer.host)
-            log.warning(
-                "refusing %s: its host has %d connections, the most allowed (max.connections.per.ip)", peer, most
-            )
+            why = f"its host has {most} connections, the most allowed (max.connections.per.ip)"
+            self._refusals.not_admitted(peer, why)
             sock.close()
             return
         sock.setblocking(False)
@@ -186,6 +187,7 @@ class Listener:
                 dispatch=self._dispatch,
                 inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max, budget=self._budget),
                 turns=self._turns,
+                refusals=self._refusals,
                 loop=self._loop,
                 on_close=self._forget,
             )
