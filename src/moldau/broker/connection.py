@@ -22,7 +22,7 @@ from moldau.broker.dispatch import Dispatch, Unanswered, describe
 from moldau.broker.inbox import Inbox
 from moldau.broker.outbox import Outbox, Part
 from moldau.broker.refusals import Refusals
-from moldau.broker.turns import Turns
+from moldau.broker.turns import LONG_S, Turns
 from moldau.core.errors import ProtocolViolation
 
 log = logging.getLogger(__name__)
@@ -107,6 +107,7 @@ class Connection:
         """
         ready: list[Part] = []
         frame: memoryview | None = None
+        is_over = False
         try:
             if self.closed or not begin():
                 return
@@ -126,8 +127,9 @@ class Connection:
                     self._send(ready)
                     ready = []
                 if monotonic() >= until_s:
-                    self._queue()
-            self._put_away(ready)
+                    is_over = True
+                    break
+            self._put_away(ready, is_over)
         except BaseException as wrong:
             self._fail(wrong, frame, ready)
             if not isinstance(wrong, Exception | asyncio.CancelledError):
@@ -144,20 +146,21 @@ class Connection:
         self.last_active_s = monotonic()
         self._inbox.received(count)
         if self._took_long:
+            self._took_long = False
             self._queue()
         return True
 
     def _queue(self) -> None:
         """Nothing more is answered before it is this connection's turn among those that ask for much."""
         if not self._is_queued:
-            self._is_queued = self._took_long = True
+            self._is_queued = True
             self._turns.queue(self._go_on)
 
     def _go_on(self) -> None:
         self._turn(self._leave_queue)
 
     def _leave_queue(self) -> bool:
-        self._is_queued = self._took_long = False
+        self._is_queued = False
         self.last_active_s = monotonic()
         return True
 
@@ -201,12 +204,17 @@ class Connection:
         self._sending = False
         return True
 
-    def _put_away(self, ready: list[Part]) -> None:
+    def _put_away(self, ready: list[Part], is_over: bool) -> None:
         """Send what is ready, keep what has arrived, and read on unless there is no use in more."""
         if ready:
             self._send(ready)
-        is_busy = self._sending or self._is_queued or self._waiting_for is not None
-        wanted = self._inbox.keep() and not (is_busy and self._inbox.is_full())
+        inbox = self._inbox
+        if is_over:
+            self._took_long = monotonic() - self.last_active_s >= LONG_S
+            if inbox.is_full():
+                self._queue()
+        is_held_up = self._sending or self._is_queued or self._waiting_for is not None
+        wanted = inbox.hold() if is_held_up else inbox.keep()
         if wanted is self._reading:
             return
         self._reading = wanted

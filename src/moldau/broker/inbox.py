@@ -82,6 +82,12 @@ class Inbox:
             return True
         return self._make_room(left)
 
+    def hold(self) -> bool:
+        """`keep` while no frame is taken out: a whole one is enough, so nothing more is received then."""
+        if self._own is None or not self.is_full():
+            return self.keep() and not self.is_full()
+        return False
+
     def close(self) -> None:
         """Let go of the memory, and of the share of the budget."""
         self._own, self._view, self._at, self._end = None, self._scratch, 0, 0
@@ -135,7 +141,7 @@ class Inbox:
         return own
 
     def is_full(self) -> bool:
-        """True when there is no room to receive more before a frame is taken out. Asked after `keep`."""
+        """True when a whole frame is here, so that there is no use in receiving more before it is taken out."""
         left = self._end - self._at
         return left > 0 and left >= self._wanted(left)
 

@@ -1,8 +1,9 @@
 """Whose requests are answered next, when there is more to do than one turn of the loop should take.
 
 A client may send thousands of requests without waiting for an answer, or few that take long. A connection answers for
-no longer than `SLICE_S` and then stands in a queue behind the others of its kind; the queue as a whole has `TURN_S` of
-each turn of the loop. Whoever asks for little finds the loop free after that time, however many stand in the queue.
+no longer than `SLICE_S` and then, if it has more, stands in a queue behind the others of its kind; the queue as a whole
+has `TURN_S` of each turn of the loop. Whoever asks for little finds the loop free after that time, however many stand
+in the queue.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from time import monotonic
 
-SLICE_S = 0.002
-TURN_S = 0.004  # two slices, so that one long request does not keep the queue from moving
+SLICE_S = 0.0005  # a producer's usual five requests in flight fit into it
+TURN_S = 0.0005
+LONG_S = 0.002  # whoever took this long for one turn begins the next one in the queue
 
 
 class Turns:
