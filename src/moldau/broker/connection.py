@@ -22,7 +22,7 @@ from moldau.broker.dispatch import Dispatch, Unanswered, describe
 from moldau.broker.inbox import Inbox
 from moldau.broker.outbox import Outbox, Part
 from moldau.broker.refusals import Refusals
-from moldau.broker.turns import LONG_S, Turns
+from moldau.broker.turns import LONG_S, SLICE_S, Turns
 from moldau.core.errors import ProtocolViolation
 
 log = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class Connection:
         "_socket",
         "_took_long",
         "_turns",
+        "_until_s",
         "_waiting_for",
         "closed",
         "last_active_s",
@@ -79,6 +80,7 @@ class Connection:
         self._sending = False
         self._is_queued = False
         self._took_long = False
+        self._until_s = 0.0
         self._waiting_for: Unanswered | None = None
         loop.add_reader(sock.fileno(), self._turn, self._receive)
 
@@ -112,7 +114,7 @@ class Connection:
             if self.closed or not begin():
                 return
             inbox = self._inbox
-            until_s = self.last_active_s + self._turns.slice_s
+            until_s = self._until_s
             while not self._sending and self._waiting_for is None and not self._is_queued:
                 frame = inbox.next_frame()
                 if frame is None:
@@ -143,12 +145,17 @@ class Connection:
         if count == 0:
             self.close()
             return False
-        self.last_active_s = monotonic()
+        self.last_active_s = now_s = monotonic()  # _begin_turn, without a call on the path of every request
+        self._until_s = now_s + SLICE_S
         self._inbox.received(count)
         if self._took_long:
             self._took_long = False
             self._queue()
         return True
+
+    def _begin_turn(self, slice_s: float) -> None:
+        self.last_active_s = now_s = monotonic()
+        self._until_s = now_s + slice_s
 
     def _queue(self) -> None:
         """Nothing more is answered before it is this connection's turn among those that ask for much."""
@@ -161,7 +168,7 @@ class Connection:
 
     def _leave_queue(self) -> bool:
         self._is_queued = False
-        self.last_active_s = monotonic()
+        self._begin_turn(self._turns.slice_s)
         return True
 
     def _has_room(self) -> None:
@@ -169,6 +176,7 @@ class Connection:
         self._loop.call_soon(self._turn, self._receive_again)
 
     def _receive_again(self) -> bool:
+        self._begin_turn(SLICE_S)
         return True
 
     def _wait_for(self, answer: Unanswered) -> None:
@@ -185,7 +193,7 @@ class Connection:
     def _take_answer(self) -> bool:
         assert self._waiting_for is not None, "only what was waited for can arrive"
         parts = self._waiting_for.parts()
-        self.last_active_s = monotonic()
+        self._begin_turn(SLICE_S)
         self._waiting_for = None
         if parts is not None:
             self._send(parts)
@@ -199,7 +207,7 @@ class Connection:
     def _send_more(self) -> bool:
         if not self._outbox.flush():
             return False
-        self.last_active_s = monotonic()
+        self._begin_turn(SLICE_S)
         self._loop.remove_writer(self._socket.fileno())
         self._sending = False
         return True

@@ -30,8 +30,8 @@ class Turns:
 
     @property
     def slice_s(self) -> float:
-        """How long a connection may answer, one request at least; the less the more stand in the queue."""
-        return SLICE_S / (1 + len(self._waiting))
+        """How long a connection may answer that comes from the queue; one request at least, whatever this says."""
+        return TURN_S / (1 + len(self._waiting))
 
     def queue(self, go_on: Callable[[], None]) -> None:
         """Call `go_on` when it is its turn, never at once."""
