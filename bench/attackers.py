@@ -1,0 +1,306 @@
+"""How long a well-behaved client waits while others attack: the 50th and 99th percentile of its requests.
+
+    python -m bench.attackers                          every attack, two seconds each (about 2 minutes)
+    python -m bench.attackers --only pipelined,noise --seconds 5
+
+The broker has the first core. The client, which produces a record, fetches it and asks for ApiVersions in turn, has
+the second one, before the attackers, who get what it leaves. The bar: a 99th percentile of at most twice the quiet one
+(or `FLOOR_MS`, below which a machine's own hiccups decide), and no answer to ApiVersions after more than 30 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.synchronize import Event
+
+import moldau
+from moldau.core import limits
+from moldau.wire.messages import ApiVersionsRequest, CreateTopicsRequest, FindCoordinatorRequest, MetadataRequest
+from moldau.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from tests.differential import batches
+from tests.differential.batches import batch
+from tests.hostile.attacker import Address, Attacker, frame, framed, header
+from tests.hostile.noise import Noise
+from tests.hostile.siege import fetch_request, produce_request
+from tests.hostile.test_batches import gzip_bomb, zstd_bomb
+
+OWN, BOMBED, LARGE = "own", "bombed", "large"
+TOPICS = 500
+FLOOR_MS = 1.0
+BAR_API_VERSIONS_MS = 30.0
+CROWD = 1_000
+API_VERSIONS = frame(ApiVersionsRequest(), 0)
+
+Attack = Callable[[Address, Event], None]
+
+
+@dataclass(slots=True)
+class Times:
+    every_ms: list[float] = field(default_factory=list)
+    api_versions_ms: list[float] = field(default_factory=list)
+
+    def at(self, share: float) -> float:
+        ordered = sorted(self.every_ms)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def connections_that_come_and_go(address: Address, stop: Event) -> None:
+    while not stop.is_set():
+        with contextlib.suppress(OSError), Attacker(address) as client:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def half_open(address: Address, stop: Event) -> None:
+    half = frame(fetch_request(OWN), 12)[:20]
+    crowd = [Attacker(address) for _ in range(CROWD)]
+    for client in crowd:
+        client.send(half)
+    stop.wait()
+    for client in crowd:
+        client.__exit__()
+
+
+def one_byte_at_a_time(address: Address, stop: Event) -> None:
+    whole = frame(MetadataRequest(topics=[]), 12)
+    crowd = [Attacker(address) for _ in range(100)]
+    for client in crowd:
+        client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.socket.setblocking(False)
+    while not stop.is_set():
+        for byte in whole:
+            for client in crowd:
+                client.send(bytes((byte,)))
+        for client in crowd:
+            with contextlib.suppress(OSError):
+                client.socket.recv(1 << 16)
+
+
+def flood(address: Address, stop: Event, stream: bytes, clients: int) -> None:
+    """Send without end, and read what comes as fast as it comes."""
+    crowd = [Attacker(address) for _ in range(clients)]
+    left = {client: memoryview(stream) for client in crowd}
+    for client in crowd:
+        client.socket.setblocking(False)
+    while not stop.is_set():
+        for client in crowd:
+            with contextlib.suppress(BlockingIOError):
+                left[client] = left[client][client.socket.send(left[client]) :] or memoryview(stream)
+            with contextlib.suppress(BlockingIOError):
+                while client.socket.recv(1 << 20):
+                    pass
+    for client in crowd:
+        client.__exit__()
+
+
+def pipelined(address: Address, stop: Event) -> None:
+    flood(address, stop, API_VERSIONS * 9_000, 1)
+
+
+def pipelined_by_ten(address: Address, stop: Event) -> None:
+    flood(address, stop, API_VERSIONS * 9_000, 10)
+
+
+def pipelined_metadata(address: Address, stop: Event) -> None:
+    flood(address, stop, frame(MetadataRequest(topics=None), 12) * 1_000, 4)
+
+
+def bad_frames(address: Address, stop: Event) -> None:
+    while not stop.is_set():
+        with contextlib.suppress(OSError), Attacker(address) as client:
+            client.send(framed(header(3, 1, flexible=False) + struct.pack(">i", 2**31 - 1)))
+            client.answer()
+
+
+def another_protocol(address: Address, stop: Event) -> None:
+    while not stop.is_set():
+        with contextlib.suppress(OSError), Attacker(address) as client:
+            client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+            client.answer()
+
+
+def noise(address: Address, stop: Event) -> None:
+    sound = Noise(1, keep_off=frozenset({OWN}))
+    client = Attacker(address, wait_s=0.2)
+    while not stop.is_set():
+        client.send(framed(sound.content(1)[2]))
+        with contextlib.suppress(TimeoutError):
+            if isinstance(client.answer(), str):
+                client.__exit__()
+                client = Attacker(address, wait_s=0.2)
+
+
+def bombs(address: Address, stop: Event, packed: bytes, codec: int) -> None:
+    now_ms = int(time.time() * 1000)
+    request = frame(produce_request(BOMBED, batch([b"x"], timestamp=now_ms, raw=packed, attributes=codec)), 9)
+    with Attacker(address) as client:
+        while not stop.is_set():
+            client.send(request)
+            client.answer()
+
+
+def gzip_bombs(address: Address, stop: Event) -> None:
+    bombs(address, stop, gzip_bomb(), batches.GZIP)
+
+
+def zstd_bombs(address: Address, stop: Event) -> None:
+    bombs(address, stop, zstd_bomb(), batches.ZSTD)
+
+
+def large_frames_that_stop(address: Address, stop: Event) -> None:
+    start = struct.pack(">i", limits.FRAME_BYTES_MAX) + header(0, 9, flexible=True)
+    while not stop.is_set():
+        crowd = [Attacker(address, wait_s=1) for _ in range(20)]
+        for client in crowd:
+            client.send(start + bytes(512 * limits.KIB))
+        for client in crowd:
+            client.__exit__()
+
+
+def sixteen_megabytes_of_nothing(address: Address, stop: Event) -> None:
+    """As many names in one request as may be."""
+    count = limits.ELEMENTS_MAX - 1
+    content = framed(header(3, 1, flexible=False) + struct.pack(">i", count) + bytes(2 * count))
+    with Attacker(address, wait_s=60) as client:
+        while not stop.is_set():
+            client.send(content)
+            if isinstance(client.answer(), str):
+                return
+
+
+def answers_that_nobody_reads(address: Address, stop: Event) -> None:
+    asked = frame(fetch_request(LARGE), 12) * 100
+    while not stop.is_set():
+        crowd = [Attacker(address) for _ in range(30)]
+        for client in crowd:
+            client.socket.setblocking(False)
+            client.send(asked)
+        time.sleep(0.2)
+        for client in crowd:
+            client.__exit__()
+
+
+ATTACKS: tuple[Attack, ...] = (
+    connections_that_come_and_go,
+    half_open,
+    one_byte_at_a_time,
+    pipelined,
+    pipelined_by_ten,
+    pipelined_metadata,
+    bad_frames,
+    another_protocol,
+    noise,
+    gzip_bombs,
+    zstd_bombs,
+    large_frames_that_stop,
+    sixteen_megabytes_of_nothing,
+    answers_that_nobody_reads,
+)
+
+
+def create(client: Attacker, name: str, **configs: str) -> None:
+    settings = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
+    topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=settings)
+    made = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7)
+    assert made.topics[0].error_code == 0, made
+
+
+def prepare(address: Address) -> None:
+    with Attacker(address) as client:
+        create(client, OWN)
+        create(client, BOMBED, cleanup_policy="compact")
+        create(client, LARGE)
+        topics = [CreatableTopic(name=f"t-{index}", num_partitions=1, replication_factor=1) for index in range(TOPICS)]
+        client.ask(CreateTopicsRequest(topics=topics, timeout_ms=60_000), 7)
+        client.ask(FindCoordinatorRequest(key="g"), 2)
+        for _ in range(4):
+            client.ask(produce_request(LARGE, batch([bytes(250_000)], timestamp=int(time.time() * 1000))), 9)
+
+
+def measure(address: Address, seconds: float) -> Times:
+    times = Times()
+    record = produce_request(OWN, batch([b"x" * 100], timestamp=int(time.time() * 1000)))
+    with Attacker(address) as client:
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            stored = client.ask(record, 9).responses[0].partition_responses[0]
+            wanted = fetch_request(OWN)
+            wanted.topics[0].partitions[0].fetch_offset = stored.base_offset
+            between = time.perf_counter()
+            client.ask(wanted, 12)
+            asked = time.perf_counter()
+            client.ask(ApiVersionsRequest(), 0)
+            done = time.perf_counter()
+            times.every_ms += [(between - began) * 1000, (asked - between) * 1000, (done - asked) * 1000]
+            times.api_versions_ms.append((done - asked) * 1000)
+            time.sleep(0.001)
+    return times
+
+
+def go_first(process_id: int) -> None:
+    """Before other work on the machine, and before the attackers, who share the client's core."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process_id, -15)
+
+
+def attacking(attack: Attack, address: Address, stop: Event) -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, 10)
+    with contextlib.suppress(OSError, KeyboardInterrupt):
+        attack(address, stop)
+
+
+def beside(attack: Attack, address: Address, seconds: float) -> Times:
+    stop = multiprocessing.Event()
+    attacker = multiprocessing.Process(target=attacking, args=(attack, address, stop), daemon=True)
+    attacker.start()
+    time.sleep(0.7)  # it gets going
+    times = measure(address, seconds)
+    stop.set()
+    attacker.join(5)
+    if attacker.is_alive():
+        attacker.kill()
+        attacker.join()
+    time.sleep(0.3)
+    return times
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="names of attacks")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    options = parser.parse_args()
+    cores = os.cpu_count() or 1
+    wanted = [attack for attack in ATTACKS if not options.only or attack.__name__ in options.only.split(",")]
+    with moldau.run() as broker:
+        address = broker.host, broker.port
+        os.sched_setaffinity(broker.pid, {0})
+        os.sched_setaffinity(0, {min(1, cores - 1)})
+        prepare(address)
+        go_first(broker.pid)
+        go_first(0)
+        quiet = measure(address, options.seconds)
+        print("| attack | p50 ms | p99 ms | p99 to quiet | longest ApiVersions ms |")
+        print("|---|---|---|---|---|")
+        print(f"| none | {quiet.at(0.5):.2f} | {quiet.at(0.99):.2f} | | {max(quiet.api_versions_ms):.1f} |")
+        missed = 0
+        for attack in wanted:
+            times = beside(attack, address, options.seconds)
+            ratio = times.at(0.99) / quiet.at(0.99)
+            longest = max(times.api_versions_ms)
+            missed += (ratio > 2 and times.at(0.99) > FLOOR_MS) or longest > BAR_API_VERSIONS_MS
+            name = attack.__name__.replace("_", " ")
+            print(f"| {name} | {times.at(0.5):.2f} | {times.at(0.99):.2f} | {ratio:.1f} | {longest:.1f} |", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
