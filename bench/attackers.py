@@ -206,6 +206,11 @@ ATTACKS: tuple[Attack, ...] = (
 )
 
 
+def show(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 def create(client: Attacker, name: str, **configs: str) -> None:
     settings = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()]
     topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=settings)
@@ -288,9 +293,9 @@ def main() -> int:
         go_first(broker.pid)
         go_first(0)
         quiet = measure(address, options.seconds)
-        print("| attack | p50 ms | p99 ms | p99 to quiet | longest ApiVersions ms |")
-        print("|---|---|---|---|---|")
-        print(f"| none | {quiet.at(0.5):.2f} | {quiet.at(0.99):.2f} | | {max(quiet.api_versions_ms):.1f} |")
+        show("| attack | p50 ms | p99 ms | p99 to quiet | longest ApiVersions ms |")
+        show("|---|---|---|---|---|")
+        show(f"| none | {quiet.at(0.5):.2f} | {quiet.at(0.99):.2f} | | {max(quiet.api_versions_ms):.1f} |")
         missed = 0
         for attack in wanted:
             times = beside(attack, address, options.seconds)
@@ -298,7 +303,7 @@ def main() -> int:
             longest = max(times.api_versions_ms)
             missed += (ratio > 2 and times.at(0.99) > FLOOR_MS) or longest > BAR_API_VERSIONS_MS
             name = attack.__name__.replace("_", " ")
-            print(f"| {name} | {times.at(0.5):.2f} | {times.at(0.99):.2f} | {ratio:.1f} | {longest:.1f} |", flush=True)
+            show(f"| {name} | {times.at(0.5):.2f} | {times.at(0.99):.2f} | {ratio:.1f} | {longest:.1f} |")
     return 1 if missed else 0
 
 

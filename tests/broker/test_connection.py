@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from moldau.broker.api import Api, api
+from moldau.broker.connection_quotas import ConnectionQuotas
 from moldau.broker.context import Context, Services
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
@@ -29,7 +30,7 @@ from moldau.wire.schema import Message
 from tests.hostile.attacker import framed
 
 WAIT_S_MAX = 20.0
-LIMITS = ConnectionLimits(connections_max=10, connections_per_host_max=10)
+LIMITS = ConnectionLimits()
 NO_SERVICES = cast("Services", None)  # none of the handlers here needs one
 CLIENT_ID = "a client\nof some name"
 FAILURES: list[type[BaseException]] = [
@@ -73,7 +74,7 @@ def planted(answer: Callable[[], Any]) -> Api:
 async def listening(*table: Api) -> AsyncIterator[Listener]:
     listener = Listener("PLAINTEXT")
     listener.bind("127.0.0.1", 0)
-    listener.start(Dispatch(table, NO_SERVICES), LIMITS, FrameBudget())
+    listener.start(Dispatch(table, NO_SERVICES), LIMITS, FrameBudget(), ConnectionQuotas())
     try:
         yield listener
     finally:
