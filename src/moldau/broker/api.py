@@ -18,6 +18,7 @@ Request = TypeVar("Request", bound=Message)
 
 # A response, or none at all (acks=0), now or later. A plain function that may have to wait returns a Future, so that
 # the common case costs no task.
+Parts: TypeAlias = tuple[str, str]
 Answer: TypeAlias = "Any | Future[Any] | Coroutine[Any, Any, Any] | None"
 
 
@@ -31,14 +32,17 @@ class Api:
     call: Callable[[Any, Context], Answer]
     waits: bool
     """The handler is a coroutine: its frame must outlive this turn of the loop."""
+    parts: tuple[Parts, ...] = ()
+    """Of a request whose elements are questions of their own: their array, and that of the answers."""
 
 
 def api(
-    key: ApiKey, request: type[Request], *, versions: tuple[int, int]
+    key: ApiKey, request: type[Request], *, versions: tuple[int, int], parts: tuple[Parts, ...] = ()
 ) -> Callable[[Callable[[Request, Context], Answer]], Api]:
     """Turn a function `(request, context) -> response` into a row of the handler table."""
 
     def row(call: Callable[[Request, Context], Answer]) -> Api:
-        return Api(key=key, request=request, versions=versions, call=call, waits=inspect.iscoroutinefunction(call))
+        waits = inspect.iscoroutinefunction(call)
+        return Api(key=key, request=request, versions=versions, call=call, waits=waits, parts=parts)
 
     return row

@@ -233,14 +233,16 @@ class Connection:
 
     def _fail(self, wrong: BaseException, frame: memoryview | None, ready: list[Part]) -> None:
         """End the connection, but not before what was answered in order is on its way."""
-        asked = frame or self._waiting_for
         try:
+            self._report(wrong, frame or self._waiting_for)
             if ready:
                 self._outbox.send(ready)
         except OSError as lost:
             log.debug("connection from %s lost: %s", self.peer, lost)
         finally:
             self.close()
+
+    def _report(self, wrong: BaseException, asked: memoryview | Unanswered | None) -> None:
         if asked is None and isinstance(wrong, OSError) and _is_farewell(wrong):
             log.debug("connection from %s lost: %s", self.peer, wrong)
             return

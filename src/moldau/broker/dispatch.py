@@ -13,9 +13,12 @@ from moldau.broker.answers import Encoded
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
 from moldau.broker.handlers.api_versions import unsupported_version
+from moldau.broker.inbox import PRODUCE
+from moldau.broker.large_requests import LargeRequests
 from moldau.broker.later import Later
 from moldau.broker.outbox import Part
 from moldau.core.errors import ProtocolViolation
+from moldau.core.limits import LARGE_REQUEST_BYTES, REQUEST_ELEMENTS_MAX
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
@@ -37,7 +40,7 @@ class Route:
     def __init__(self, api: Api, version: int) -> None:
         self.api = api
         self.version = version
-        self.decode: Decoder = decoder(api.request, version)
+        self.decode: Decoder = decoder(api.request, version, REQUEST_ELEMENTS_MAX)
         self.encoders: dict[type[Message], Encoder] = {}
 
     def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
@@ -78,12 +81,13 @@ class Unanswered:
 class Dispatch:
     """The handler table at work."""
 
-    __slots__ = ("_apis", "_routes", "_services")
+    __slots__ = ("_apis", "_large", "_routes", "_services")
 
     def __init__(self, table: Iterable[Api], services: Services) -> None:
         self._apis = {int(row.key): row for row in table}
         self._routes: dict[tuple[int, int], Route] = {}
         self._services = services
+        self._large = LargeRequests(services)
 
     def answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
         """What to send. Whatever is raised, by a handler too, ends the connection; `describe` names the request."""
@@ -92,9 +96,14 @@ class Dispatch:
         if route is None:
             return unsupported_version(correlation_id, self._services.api_versions)
         api = route.api
-        if api.waits:
+        is_large = len(frame) > LARGE_REQUEST_BYTES and key != PRODUCE
+        if api.waits or is_large:
             frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
         header, at = read_request_header(frame)
+        if is_large:
+            context = Context(self._services, header, peer)
+            work = self._large.answer(frame, at, api=api, decode=route.decode, context=context)
+            return Unanswered(asyncio.ensure_future(work), route, header)
         request, _ = route.decode(frame, at)
         answer: Any = api.call(request, Context(self._services, header, peer))
         if type(answer) in route.encoders:

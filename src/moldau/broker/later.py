@@ -15,10 +15,12 @@ Answer = TypeVar("Answer")
 class Later(Generic[Answer]):
     """The part of a Future that a connection uses, for one listener."""
 
-    __slots__ = ("_answer", "_failure", "_is_done", "_tell")
+    __slots__ = ("_answer", "_failure", "_is_done", "_on_cancel", "_tell")
 
-    def __init__(self) -> None:
+    def __init__(self, on_cancel: Callable[[], None] | None = None) -> None:
+        """`on_cancel` is told when nobody wants the answer any more, so that nobody goes on waiting to give it."""
         self._is_done = False
+        self._on_cancel = on_cancel
         self._answer: Answer | None = None
         self._failure: BaseException | None = None
         self._tell: Callable[[Later[Answer]], None] | None = None
@@ -42,7 +44,10 @@ class Later(Generic[Answer]):
         return isinstance(self._failure, CancelledError)
 
     def cancel(self) -> None:
-        self.set_exception(CancelledError())
+        if not self._is_done:
+            self.set_exception(CancelledError())
+            if self._on_cancel is not None:
+                self._on_cancel()
 
     def set_exception(self, failure: BaseException) -> None:
         if not self._is_done:

@@ -34,7 +34,7 @@ class ParkedFetch:
         self._missing_bytes = missing_bytes
         self._scheduled = False
         self._grown: set[Partition] | None = set()
-        self.answer: Later[Any] = Later()
+        self.answer: Later[Any] = Later(self._leave)
         self._deadline = self._loop.call_later(wait_ms_max / 1000, self._try, True)
         for partition in self._partitions:
             partition.watchers.add(self)

@@ -14,6 +14,10 @@ STRING_BYTES_MAX = 32_767  # of the protocol: a length has 16 bits, and compact 
 TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
 RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener; a larger frame continues in a buffer of its own
 ELEMENTS_MAX = 1_000_000  # of all arrays in a message: an element of three bytes costs a hundred and more once parsed
+REQUEST_ELEMENTS_MAX = 50_000  # the same of a request: each costs up to 10 µs, and no broker has so many partitions
+LARGE_REQUEST_BYTES = 32 * KIB  # a longer one, but for records, is read in a thread and answered in parts
+LARGE_REQUEST_PART = 100  # elements that a handler gets at a time then: a millisecond or two
+LARGE_REQUEST_PART_BYTES = 64 * KIB  # what these may take of the request: some work grows with the length of a name
 DECOMPRESSED_BATCH_BYTES_MAX = (
     32 * MIB
 )  # what a batch may unfold to when it must be opened; bombs unfold a thousandfold

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from moldau.core.limits import ELEMENTS_MAX
 from moldau.wire.decoding import Decoder, compile_decoder
 from moldau.wire.encoding import Encoder, compile_encoder
 from moldau.wire.schema import Message
@@ -24,10 +25,14 @@ def is_flexible(cls: type[Message], version: int) -> bool:
 
 
 @cache
-def decoder(cls: type[Message], version: int) -> Decoder:
-    """A function (view, at) -> (message, end). It raises ProtocolViolation on bytes that are no such message."""
+def decoder(cls: type[Message], version: int, elements_max: int = ELEMENTS_MAX) -> Decoder:
+    """A function (view, at) -> (message, end). It raises ProtocolViolation on bytes that are no such message.
+
+    `elements_max` is for all arrays of the message together.
+    """
     _check_version(cls, version)
-    return compile_decoder(_struct(cls), version, is_flexible=is_flexible(cls, version))
+    flexible = is_flexible(cls, version)
+    return compile_decoder(_struct(cls), version, is_flexible=flexible, elements_max=elements_max)
 
 
 @cache

@@ -22,7 +22,7 @@ from moldau.wire.varint import read_uvarint
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
 
 
-def compile_decoder(cls: type[Struct], version: int, *, is_flexible: bool) -> Decoder:
+def compile_decoder(cls: type[Struct], version: int, *, is_flexible: bool, elements_max: int = ELEMENTS_MAX) -> Decoder:
     """A function (view, at) -> (object, end) that raises nothing but ProtocolViolation."""
     source = Source(
         unpack_from=struct.unpack_from,
@@ -37,7 +37,7 @@ def compile_decoder(cls: type[Struct], version: int, *, is_flexible: bool) -> De
     writer = _DecoderWriter(source, version, is_flexible)
     with source.block("def decode(view, at):"):
         source.line("end = len(view)")
-        source.line(f"elements = {ELEMENTS_MAX}")
+        source.line(f"elements = {elements_max}")
         with source.block("try:"):
             source.line(f"return {writer.read_struct(cls)}, at")
         with source.block("except (UnpackError, IndexError):"):

@@ -29,9 +29,10 @@ from moldau.wire.messages.add_partitions_to_txn import (
 )
 
 BATCHED_SINCE = 4
+PARTS = (("transactions", "results_by_transaction"),)
 
 
-@api(ApiKey.ADD_PARTITIONS_TO_TXN, AddPartitionsToTxnRequest, versions=(0, 5))
+@api(ApiKey.ADD_PARTITIONS_TO_TXN, AddPartitionsToTxnRequest, versions=(0, 5), parts=PARTS)
 def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: Context
 ) -> AddPartitionsToTxnResponse | Future[AddPartitionsToTxnResponse]:

@@ -14,7 +14,7 @@ from moldau.wire.messages.alter_configs import (
 )
 
 
-@api(ApiKey.ALTER_CONFIGS, AlterConfigsRequest, versions=(0, 2))
+@api(ApiKey.ALTER_CONFIGS, AlterConfigsRequest, versions=(0, 2), parts=(("resources", "responses"),))
 async def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
     services = context.services
     wanted = [

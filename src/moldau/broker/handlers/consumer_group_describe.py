@@ -21,7 +21,7 @@ from moldau.wire.messages.consumer_group_describe import (
 )
 
 
-@api(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest, versions=(0, 1))
+@api(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest, versions=(0, 1), parts=(("group_ids", "groups"),))
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: Context
 ) -> ConsumerGroupDescribeResponse | Future[ConsumerGroupDescribeResponse]:

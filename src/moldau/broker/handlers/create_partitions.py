@@ -16,7 +16,7 @@ from moldau.wire.messages.create_partitions import (
 )
 
 
-@api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, versions=(0, 3))
+@api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, versions=(0, 3), parts=(("topics", "results"),))
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     wanted = [_more_partitions(topic) for topic in request.topics]
     if request.timeout_ms <= 0:

@@ -17,7 +17,7 @@ from moldau.wire.messages.delete_records import (
 NO_OFFSET = -1
 
 
-@api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2))
+@api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2), parts=(("topics", "topics"),))
 def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:

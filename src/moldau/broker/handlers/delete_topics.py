@@ -14,9 +14,10 @@ from moldau.wire.api import ApiKey
 from moldau.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
 
 IDS_SINCE = 6
+PARTS = (("topics", "responses"), ("topic_names", "responses"))
 
 
-@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6))
+@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6), parts=PARTS)
 async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
     services = context.services
     wanted = _references(request, context.version)

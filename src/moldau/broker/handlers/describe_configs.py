@@ -35,7 +35,7 @@ from moldau.wire.messages.describe_configs import (
 _RESOURCE_TYPES = frozenset(ResourceType)
 
 
-@api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, versions=(1, 4))
+@api(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequest, versions=(1, 4), parts=(("resources", "results"),))
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
     refuse_repetition([(resource.resource_type, resource.resource_name) for resource in request.resources])
     if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):

@@ -17,7 +17,7 @@ from moldau.wire.messages.describe_producers import (
 )
 
 
-@api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, versions=(0, 0))
+@api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, versions=(0, 0), parts=(("topics", "topics"),))
 def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
     refuse_repetition([(topic.name, index) for topic in request.topics for index in topic.partition_indexes])
     return DescribeProducersResponse(

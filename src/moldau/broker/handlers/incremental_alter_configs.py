@@ -28,8 +28,10 @@ from moldau.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 
+PARTS = (("resources", "responses"),)
 
-@api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, versions=(0, 1))
+
+@api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, versions=(0, 1), parts=PARTS)
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
 ) -> IncrementalAlterConfigsResponse:

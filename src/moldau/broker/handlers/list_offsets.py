@@ -29,7 +29,7 @@ READ_COMMITTED = 1
 UNKNOWN = -1
 
 
-@api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, versions=(1, 11))
+@api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, versions=(1, 11), parts=(("topics", "topics"),))
 def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
     times_named = Counter((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
     read_committed = request.isolation_level == READ_COMMITTED

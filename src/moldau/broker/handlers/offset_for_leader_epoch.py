@@ -18,7 +18,7 @@ from moldau.wire.messages.offset_for_leader_epoch import (
 )
 
 
-@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, versions=(2, 4))
+@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, versions=(2, 4), parts=(("topics", "topics"),))
 def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
     return OffsetForLeaderEpochResponse(
         topics=[

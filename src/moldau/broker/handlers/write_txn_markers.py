@@ -34,7 +34,7 @@ _TOLD = {
 }
 
 
-@api(ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest, versions=(1, 2))
+@api(ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest, versions=(1, 2), parts=(("markers", "markers"),))
 def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse | Future[WriteTxnMarkersResponse]:

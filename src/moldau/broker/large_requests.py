@@ -1,0 +1,104 @@
+"""Requests that take long because they are long: nobody else waits for one of them.
+
+They are read, and their answers written, in a thread. Where each element of a request is a question of its own, the
+handler gets some of them at a time, and the loop serves others in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import msgpack, structs
+
+from moldau.broker.answers import Encoded
+from moldau.broker.later import Later
+from moldau.broker.repetition import refuse_repetition
+from moldau.coordinator.long_work import chunks
+from moldau.core.limits import LARGE_REQUEST_PART, LARGE_REQUEST_PART_BYTES
+from moldau.wire.decoding import Decoder
+
+if TYPE_CHECKING:
+    from moldau.broker.api import Api, Parts
+    from moldau.broker.context import Context, Services
+
+
+class LargeRequests:
+    """One at a time is in a thread, however many are sent: the threads are there for the disk."""
+
+    __slots__ = ("_services", "_turn")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._turn = asyncio.Lock()
+
+    async def answer(self, frame: memoryview, at: int, *, api: Api, decode: Decoder, context: Context) -> Any:
+        """What the handler would answer, encoded. The frame must be the caller's own."""
+        request, _ = await self._in_thread(lambda: decode(frame, at))
+        parts = _parts_of(api, request)
+        if parts is None:
+            response = await _answered(api.call(request, context))
+        else:
+            response = await self._in_parts(request, parts, api, context, size_bytes=len(frame))
+        if response is None or isinstance(response, Encoded):
+            return response
+        return await self._in_thread(lambda: Encoded(response, context.version))
+
+    async def _in_parts(self, request: Any, parts: Parts, api: Api, context: Context, *, size_bytes: int) -> Any:
+        asked, answered = parts
+        elements = getattr(request, asked)
+        await self._in_thread(lambda: _check(elements))
+        whole: Any = None
+        count = min(LARGE_REQUEST_PART, max(1, LARGE_REQUEST_PART_BYTES * len(elements) // size_bytes))
+        for some in chunks(elements, count):
+            await self._services.long_work.wait()
+            response = await _answered(api.call(structs.replace(request, **{asked: some}), context))
+            if whole is None:
+                whole = response
+            else:
+                getattr(whole, answered).extend(getattr(response, answered))
+        return whole
+
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
+        async with self._turn:
+            return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
+
+
+def _parts_of(api: Api, request: Any) -> Parts | None:
+    """By which of its arrays a request is cut; which one has the elements depends on the version."""
+    return next((each for each in api.parts if len(getattr(request, each[0]) or ()) > 1), None)
+
+
+def _check(elements: list[Any]) -> None:
+    """What handlers check as a whole: their parts know nothing of each other."""
+    refuse_repetition(elements if isinstance(elements[0], str) else [msgpack.encode(each) for each in elements])
+
+
+async def _answered(answer: Any) -> Any:
+    if isinstance(answer, Later):
+        return await _future_of(answer)
+    if isinstance(answer, Future) or asyncio.iscoroutine(answer):
+        return await answer
+    return answer
+
+
+def _future_of(later: Later[Any]) -> Future[Any]:
+    future: Future[Any] = asyncio.get_running_loop().create_future()
+
+    def tell(_: object) -> None:
+        if not future.done():
+            failure = later.exception()
+            future.set_result(later.result()) if failure is None else future.set_exception(failure)
+
+    def abandon(_: object) -> None:
+        if future.cancelled():
+            later.cancel()
+
+    if later.done():
+        tell(later)
+    else:
+        later.add_done_callback(tell)
+        future.add_done_callback(abandon)
+    return future
