@@ -7,7 +7,14 @@ import pytest
 from moldau.core.errors import ProtocolViolation, Truncated
 from moldau.core.limits import TAGGED_FIELDS_MAX
 from moldau.wire.api import ApiKey
-from moldau.wire.frame import RequestHeader, read_request_header, read_response_header, request_parts, response_parts
+from moldau.wire.frame import (
+    RequestHeader,
+    has_flexible_header,
+    read_request_header,
+    read_response_header,
+    request_parts,
+    response_parts,
+)
 from moldau.wire.messages import ApiVersionsResponse, ProduceResponse
 from moldau.wire.varint import write_uvarint
 
@@ -65,21 +72,27 @@ def test_a_request_frame_is_read_back() -> None:
 
 
 def test_a_response_frame_has_size_and_correlation_id_in_front() -> None:
-    assert response_parts(42, ProduceResponse, 8, [b"body"]) == [b"\0\0\0\x08\0\0\0\x2abody"]
-    assert response_parts(42, ProduceResponse, 9, [b"body"]) == [b"\0\0\0\x09\0\0\0\x2a\0body"]
-    assert response_parts(42, ProduceResponse, 8, []) == [b"\0\0\0\x04\0\0\0\x2a"]
+    assert response_parts(42, [b"body"], is_flexible=has_flexible_header(ProduceResponse, 8)) == [
+        b"\0\0\0\x08\0\0\0\x2abody"
+    ]
+    assert response_parts(42, [b"body"], is_flexible=has_flexible_header(ProduceResponse, 9)) == [
+        b"\0\0\0\x09\0\0\0\x2a\0body"
+    ]
+    assert response_parts(42, [], is_flexible=has_flexible_header(ProduceResponse, 8)) == [b"\0\0\0\x04\0\0\0\x2a"]
 
 
 def test_parts_after_the_first_are_left_as_they_are() -> None:
     large = bytes(5000)
-    start, second, third = response_parts(1, ProduceResponse, 9, [b"a", large, b"b"])
+    start, second, third = response_parts(1, [b"a", large, b"b"], is_flexible=True)
     assert int.from_bytes(start[:4], "big") == 4 + 1 + 1 + 5000 + 1
     assert (start[9:], third) == (b"a", b"b")
     assert second is large
 
 
 def test_api_versions_is_answered_with_the_oldest_header() -> None:
-    assert response_parts(42, ApiVersionsResponse, 4, [b"body"]) == [b"\0\0\0\x08\0\0\0\x2abody"]
+    assert response_parts(42, [b"body"], is_flexible=has_flexible_header(ApiVersionsResponse, 4)) == [
+        b"\0\0\0\x08\0\0\0\x2abody"
+    ]
     assert read_response_header(memoryview(b"\0\0\0\x2abody"), ApiVersionsResponse, 4) == (42, 4)
 
 

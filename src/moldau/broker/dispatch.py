@@ -23,7 +23,7 @@ from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
 from moldau.wire.encoding import Encoder
-from moldau.wire.frame import RequestHeader, read_request_header, response_parts
+from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_header, response_parts
 from moldau.wire.schema import Message
 
 _KEY_VERSION_CORRELATION = Struct(">hhi")
@@ -41,18 +41,19 @@ class Route:
         self.api = api
         self.version = version
         self.decode: Decoder = decoder(api.request, version, REQUEST_ELEMENTS_MAX)
-        self.encoders: dict[type[Message], Encoder] = {}
+        self.encoders: dict[type[Message], tuple[Encoder, bool]] = {}  # and whether its header is flexible
 
     def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
         if isinstance(response, Encoded):
             return response_parts(correlation_id, response.kind, self.version, response.body)
         kind = type(response)
-        encode = self.encoders.get(kind)
-        if encode is None:
-            encode = self.encoders[kind] = encoder(kind, self.version)
+        known = self.encoders.get(kind)
+        if known is None:
+            known = self.encoders[kind] = encoder(kind, self.version), has_flexible_header(kind, self.version)
+        encode, is_flexible = known
         body: list[Part] = []
         encode(response, body)
-        return response_parts(correlation_id, kind, self.version, body)
+        return response_parts(correlation_id, body, is_flexible=is_flexible)
 
 
 class Unanswered:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from moldau.core import limits
 
-FREE_BYTES = limits.RECEIVE_BYTES  # a buffer up to this size is not counted, which spares usual frames the counting
+FREE_BYTES = 256 * limits.KIB  # a buffer up to this size is not counted, which spares usual frames the counting
 _WAKING_BYTES = 4 * limits.MIB  # room for one growth step of one connection
 
 

@@ -66,10 +66,10 @@ def has_flexible_header(response: type[Message], version: int) -> bool:
     return version >= response.FLEXIBLE_FROM and response.API_KEY != ApiKey.API_VERSIONS
 
 
-def response_parts(correlation_id: int, response: type[Message], version: int, body_parts: Sequence[Any]) -> list[Any]:
-    """A whole response frame, in buffers to be sent in order."""
-    size = sum(map(len, body_parts))
-    if has_flexible_header(response, version):
+def response_parts(correlation_id: int, body_parts: Sequence[Any], *, is_flexible: bool) -> list[Any]:
+    """A whole response frame, in buffers to be sent in order; `is_flexible` is what `has_flexible_header` says."""
+    size = len(body_parts[0]) if len(body_parts) == 1 else sum(map(len, body_parts))
+    if is_flexible:
         start = _RESPONSE_FLEXIBLE.pack(size + 5, correlation_id, 0)
     else:
         start = _RESPONSE.pack(size + 4, correlation_id)

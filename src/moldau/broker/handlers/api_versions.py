@@ -43,7 +43,7 @@ def unsupported_version(correlation_id: int, known: Iterable[ApiVersion]) -> lis
     response = ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=asked)
     body: list[Part] = []
     encoder(ApiVersionsResponse, 0)(response, body)
-    return response_parts(correlation_id, ApiVersionsResponse, 0, body)
+    return response_parts(correlation_id, body, is_flexible=False)
 
 
 @api(ApiKey.API_VERSIONS, ApiVersionsRequest, versions=(0, 4))

@@ -61,11 +61,13 @@ class Work:
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
 def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
     work = Work(request, context)
-    topics = [
-        TopicProduceResponse(topic.name, topic.topic_id, [_store(topic, data, work) for data in topic.partition_data])
-        for topic in request.topic_data
-        if topic.partition_data
-    ]
+    topics: list[TopicProduceResponse] = []
+    for topic in request.topic_data:
+        if topic.partition_data:
+            row = TopicProduceResponse(topic.name, topic.topic_id, [])
+            for data in topic.partition_data:
+                row.partition_responses.append(_store(topic, data, work))
+            topics.append(row)
     if work.acks == 0:
         if work.has_refusal:
             raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
@@ -116,11 +118,9 @@ def _append(partition: Partition | None, data: PartitionProduceData, work: Work)
         raise LogError(wrong.code, wrong.message) from None
     if partition.log.must_flush:
         work.to_flush.append(partition.log)
+    # By position: names cost a quarter of a microsecond.
     return PartitionProduceResponse(
-        index=data.index,
-        base_offset=appended.first_offset,
-        log_append_time_ms=appended.log_append_time_ms,
-        log_start_offset=appended.log_start_offset,
+        data.index, 0, appended.first_offset, appended.log_append_time_ms, appended.log_start_offset
     )
 
 
