@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.broker.frame_budget import FrameBudget
+from moldau.broker.frame_budget import FREE_BYTES, FrameBudget
 from moldau.broker.inbox import Inbox
 from moldau.core import limits
 from moldau.core.errors import ProtocolViolation
@@ -161,7 +161,7 @@ def test_one_that_ends_while_it_waits_is_forgotten() -> None:
 def test_usual_frames_need_no_share() -> None:
     budget = FrameBudget(limits.MIB)
     Sender(budget, FRAME_BYTES).send(FRAME_BYTES - limits.KIB)
-    usual = Sender(budget, limits.RECEIVE_BYTES // 2)
+    usual = Sender(budget, FREE_BYTES // 2)
     usual.send(100)
     usual.send()
     assert usual.frames == 1

@@ -239,6 +239,8 @@ class PartitionLog(Availability):
             else:
                 segment.is_used = True
             hint = self.hints.get(offset) if is_active else None
+            if hint is None and offset <= segment.base_offset and segment.size:
+                hint = 0
             first_bytes = NO_SEGMENT_BYTES
             if hint is None:
                 place = segment.find(offset, file)

@@ -45,7 +45,7 @@ def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool) -> En
             source.line("add = pieces.append")
             writer.write_struct(cls, "message")
             writer.flush()
-            source.line("parts.append(join(pieces))")
+            source.line("if pieces or not parts: parts.append(join(pieces))  # nothing may stand behind records")
         with source.block("except Exception as wrong:"):
             source.line(f"raise encode_error({source.constant('cls', cls)}, {version}, message, wrong) from None")
     return source.compile("encode", f"encoder of {cls.__name__} v{version}")
