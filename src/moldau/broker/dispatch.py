@@ -45,7 +45,8 @@ class Route:
 
     def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
         if isinstance(response, Encoded):
-            return response_parts(correlation_id, response.kind, self.version, response.body)
+            flexible = has_flexible_header(response.kind, self.version)
+            return response_parts(correlation_id, response.body, is_flexible=flexible)
         kind = type(response)
         known = self.encoders.get(kind)
         if known is None:
