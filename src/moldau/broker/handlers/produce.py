@@ -7,13 +7,17 @@ by id. A partition that can't be written to never hurts another one of the same 
 from __future__ import annotations
 
 import asyncio
+from typing import TypeAlias
 
 from moldau.broker.admission import check_produced
+from moldau.broker.answers import Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.leaders import current_leader, node_endpoints
+from moldau.coordinator.long_work import Slice
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
+from moldau.core.limits import RECEIVE_BYTES
 from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
 from moldau.log.validation import check_request
@@ -36,6 +40,7 @@ CURRENT_LEADER_SINCE = 10
 ADDED_BY_WRITING_SINCE = 12
 ADMIN_CLIENT_ID = "__admin_client"
 ACKS_ALLOWED = (-1, 0, 1)
+PARTITIONS_AT_ONCE = 200  # so many batches are appended in two to five milliseconds
 ATTRIBUTES_LOW_AT = 22
 # Apache Kafka tells the log's start with an error that came from the log, but for these.
 _WITHOUT_LOG_START = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
@@ -58,9 +63,17 @@ class Work:
         self.to_flush: list[PartitionLog] = []
 
 
+Answer: TypeAlias = "ProduceResponse | asyncio.Future[ProduceResponse | Encoded[ProduceResponse] | None] | None"
+
+
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
-def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyncio.Future[ProduceResponse] | None:
+def produce(request: ProduceRequest, context: Context) -> Answer:
     work = Work(request, context)
+    if len(request.topic_data) > 1 or (request.topic_data and len(request.topic_data[0].partition_data) > 1):
+        count = sum(len(topic.partition_data) for topic in request.topic_data)
+        if count > PARTITIONS_AT_ONCE:
+            own_records(request)
+            return asyncio.ensure_future(_store_in_slices(request, work, context))
     topics: list[TopicProduceResponse] = []
     for topic in request.topic_data:
         if topic.partition_data:
@@ -68,6 +81,45 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyn
             for data in topic.partition_data:
                 row.partition_responses.append(_store(topic, data, work))
             topics.append(row)
+    response = _response(topics, work, context)
+    if work.to_flush and response is not None:
+        return asyncio.ensure_future(_after_flush(response, work.to_flush, work.services))
+    return response
+
+
+def own_records(request: ProduceRequest) -> None:
+    """Copy the records of a request that is not answered in this turn of the loop, after which its frame is reused.
+
+    A frame that does not fit into the buffer that all connections share has memory of its own.
+    """
+    every = [data for topic in request.topic_data for data in topic.partition_data if data.records is not None]
+    if sum(len(data.records or b"") for data in every) <= RECEIVE_BYTES:
+        for data in every:
+            data.records = memoryview(bytearray(data.records or b""))
+
+
+async def _store_in_slices(
+    request: ProduceRequest, work: Work, context: Context
+) -> ProduceResponse | Encoded[ProduceResponse] | None:
+    """Thousands of partitions take tens of milliseconds, in which others want their turn."""
+    topics = [TopicProduceResponse(each.name, each.topic_id, []) for each in request.topic_data if each.partition_data]
+    asked = [each for each in request.topic_data if each.partition_data]
+    turn = Slice(asyncio.get_running_loop())
+    for topic, row in zip(asked, topics, strict=True):
+        for data in topic.partition_data:
+            row.partition_responses.append(_store(topic, data, work))
+            if turn.is_over:
+                await work.services.long_work.wait()
+                turn = Slice(asyncio.get_running_loop())
+    response = _response(topics, work, context)
+    if response is None:
+        return None
+    if work.to_flush:
+        response = await _after_flush(response, work.to_flush, work.services)
+    return await encoded(lambda: response, context)
+
+
+def _response(topics: list[TopicProduceResponse], work: Work, context: Context) -> ProduceResponse | None:
     if work.acks == 0:
         if work.has_refusal:
             raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
@@ -76,8 +128,6 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | asyn
     if work.has_refusal and (moved := _moved(topics)):
         image = context.services.controller.image
         response.node_endpoints = node_endpoints(image, moved, context.peer.listener_name)
-    if work.to_flush:
-        return asyncio.ensure_future(_after_flush(response, work.to_flush, work.services))
     return response
 
 
