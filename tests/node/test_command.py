@@ -158,6 +158,39 @@ def test_a_port_has_one_broker(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "advice"),
+    [
+        (("--host", "192.0.2.1", "--port", "0"), "choose an address of this machine with --host"),
+        (("--host", "nowhere.invalid", "--port", "0"), "choose an address of this machine with --host"),
+        (("--port", "0", "--data-dir", "a-file/data"), "choose a folder that this user may write to with --data-dir"),
+        (("--port", "0", "--data-dir", "/sys/moldau-data"), "choose a folder that this user may write to"),
+    ],
+    ids=str,
+)
+def test_a_place_that_can_not_be_used_comes_with_advice(
+    tmp_path: Path, arguments: tuple[str, ...], advice: str
+) -> None:
+    (tmp_path / "a-file").write_text("")
+    refused = run_to_its_end(*arguments, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert advice in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_ctrl_c_while_it_is_being_imported_shows_no_stack_trace(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "moldau", "start", "--port", "0"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        # The first of many imports: those that follow take some hundred milliseconds.
+        while "asyncio.constants" not in (line := process.stderr.readline()):
+            assert line, "it ended by itself"
+        process.send_signal(signal.SIGINT)
+        printed = process.stderr.read()
+        assert process.wait(WAIT_S_MAX) != 0
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--override", "num.partitions=many"), ("num.partitions", "many")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import re
@@ -135,7 +136,7 @@ class LogDirectories:
         except OSError as failure:
             _release(locks.values())
             where = failure.filename or ", ".join(names)
-            raise UnusableDirectory(f"data folder {where}: {failure.strerror}") from failure
+            raise UnusableDirectory(f"data folder {where}: {failure.strerror}{_advice(failure)}") from failure
         except BaseException:
             _release(locks.values())
             raise
@@ -386,3 +387,8 @@ def _close(log: PartitionLog) -> PartitionLog | None:
 def _release(locks: Iterable[DirectoryLock]) -> None:
     for lock in locks:
         lock.release()
+
+
+def _advice(failure: OSError) -> str:
+    is_refused = failure.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+    return "; choose a folder that this user may write to (log.dirs)" if is_refused else ""

@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
@@ -131,9 +132,10 @@ def port_number(text: str) -> int:
 def configuration(options: Namespace) -> BrokerConfig:
     """--host and --port stand for `listeners`, --data-dir for `log.dirs`; without them file and environment decide."""
     chosen: dict[str, str] = {}
+    address = None
     if options.host is not None or options.port is not None:
         port = DEFAULT_PORT if options.port is None else options.port
-        chosen["listeners"] = plaintext(options.host or DEFAULT_HOST, port)
+        address = plaintext(options.host or DEFAULT_HOST, port)
     if options.data_dir is not None:
         chosen["log.dirs"] = options.data_dir
     # Kafka would listen on every interface; a broker without authentication stays at home until it is told otherwise.
@@ -142,7 +144,7 @@ def configuration(options: Namespace) -> BrokerConfig:
         # The server.properties that comes with Apache Kafka sets this too: whoever tries a broker should not wait.
         defaults["group.initial.rebalance.delay.ms"] = "0"
     overrides = {**chosen, **parse_overrides(options.override)}
-    return load_config(options.properties, environment(options), overrides, defaults=defaults)
+    return load_config(options.properties, environment(options), overrides, defaults=defaults, address=address)
 
 
 def environment(options: Namespace) -> Mapping[str, str]:
@@ -303,9 +305,22 @@ def tell(ready_fd: int, running: Running) -> None:
 def explain(wrong: OSError) -> str:
     where = f": {wrong.filename}" if wrong.filename is not None else ""
     sentence = f"{wrong.strerror or wrong}{where}"
+    advice = advise(wrong, is_listener="://" in str(wrong.filename))
+    return f"{sentence}; {advice}" if advice is not None else sentence
+
+
+def advise(wrong: OSError, *, is_listener: bool) -> str | None:
+    """What to do about a failure that only the user can mend."""
     if wrong.errno == errno.EADDRINUSE:
-        return f"{sentence}; another program listens there, choose a different port with --port"
-    return sentence
+        return "another program listens there, choose a different port with --port"
+    if not is_listener:
+        refusals = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
+        return "choose a folder that this user may write to with --data-dir" if wrong.errno in refusals else None
+    if wrong.errno == errno.EACCES:
+        return "this user may not listen there, choose a port above 1023 with --port"
+    if wrong.errno == errno.EADDRNOTAVAIL or isinstance(wrong, socket.gaierror):
+        return "choose an address of this machine with --host"
+    return None
 
 
 def complain(message: str, *, options: Namespace | None = None, exit_code: int) -> int:

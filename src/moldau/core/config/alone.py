@@ -22,17 +22,18 @@ def check_alone(config: BrokerConfig, *, is_set: Collection[str]) -> None:
 def _check_roles(config: BrokerConfig) -> None:
     roles = config.value("process.roles")
     if isinstance(roles, tuple) and set(roles) != _ROLES:
-        allowed = "broker,controller, for one process is both in this release; set that, or remove it"
+        allowed = "one process is both in this release; use broker,controller, or remove it"
         raise ConfigError("process.roles", ",".join(roles), allowed)
     for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
         servers = config.items(key)
         if len(servers) > 1:
-            allowed = "one entry, this node, for a cluster has one broker in this release; set that, or remove it"
+            allowed = "a cluster has one broker in this release; name only this node, or remove it"
             raise ConfigError(key, ",".join(servers), allowed)
     for voter in config.items("controller.quorum.voters"):
         if int(voter.partition("@")[0]) != config.node_id:
             allowed = (
-                f"this node, {config.node_id}, for a cluster has one broker in this release; set that, or remove it"
+                f"a cluster has one broker in this release, and this is node {config.node_id} (node.id); "
+                "name only this node, or remove it"
             )
             raise ConfigError("controller.quorum.voters", voter, allowed)
 

@@ -64,6 +64,14 @@ class ConfigError(Exception):
         return self
 
 
+class UnreadableInput(ConfigError):
+    """What was given holds no keys and values at all; the message is the whole line."""
+
+    def __init__(self, where: str, value: object, message: str) -> None:
+        super().__init__(where, value, message)
+        self.args = (message,)
+
+
 class ConfigConflict(ConfigError):
     """Values that are right one by one and wrong together; the message names both keys."""
 

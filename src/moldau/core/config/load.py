@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from moldau.core.config.broker import BROKER_CONFIGS, BrokerConfig, listener_key
-from moldau.core.config.definitions import ConfigError
+from moldau.core.config.definitions import ConfigError, UnreadableInput
 from moldau.core.config.environment import environment_settings
+from moldau.core.config.listeners import PROTOCOLS, SUPPORTED_PROTOCOLS, parse_protocol_map
 from moldau.core.config.older_names import HONOURED, translate
 from moldau.core.config.settings import Setting, is_default, is_known, refuse, with_suggestion
 from moldau.core.config.support import without_effect
@@ -68,7 +69,8 @@ def parse_overrides(arguments: Iterable[str]) -> dict[str, str]:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if not equals or not key.strip():
-            raise ConfigError("--override", argument, "key=value")
+            message = f"Invalid value {argument!r} for --override: expected key=value"
+            raise UnreadableInput("--override", argument, message)
         values[key.strip()] = value.strip()
     return values
 
@@ -79,15 +81,21 @@ def load_config(
     overrides: Mapping[str, str],
     *,
     defaults: Mapping[str, str] | None = None,
+    address: str | None = None,
 ) -> BrokerConfig:
     """What the command line says wins over the environment, the environment over the file, the file over `defaults`.
 
-    ConfigError for a value that can't be used, and for a key that asks for what is not there.
+    `address` is a listener that takes the place of those in the environment and the file. ConfigError for a value that
+    can't be used, and for a key that asks for what is not there.
     """
     from_environment, strange = environment_settings(environment)
     settings: dict[str, Setting] = {}
-    for layer in (_read(properties_file), from_environment, _from(overrides, COMMAND_LINE)):
+    for layer in (_read(properties_file), from_environment):
         _overlay(settings, layer)
+    if address is not None:
+        _refuse_to_open(settings, overrides)
+        settings["listeners"] = Setting(address, COMMAND_LINE)
+    _overlay(settings, _from(overrides, COMMAND_LINE))
     _report_environment(settings, strange)
     settings = _translate_older_names(settings)
     _refuse(settings)
@@ -104,6 +112,21 @@ def load_config(
     return config
 
 
+def _refuse_to_open(settings: Mapping[str, Setting], overrides: Mapping[str, str]) -> None:
+    """Another address for listeners with TLS or SASL must not make them plain; `listeners` itself may."""
+    listeners = settings.get("listeners")
+    if listeners is None or "listeners" in overrides:
+        return
+    protocols = {name: name for name in PROTOCOLS}
+    if "listener.security.protocol.map" in settings:
+        protocols |= parse_protocol_map(settings["listener.security.protocol.map"].value)
+    for entry in listeners.value.split(","):
+        protocol = protocols.get(entry.strip().partition("://")[0].upper())
+        if protocol is not None and protocol not in SUPPORTED_PROTOCOLS:
+            allowed = f"{protocol} is not supported yet, and --host and --port do not replace it; change listeners"
+            raise ConfigError("listeners", entry.strip(), allowed).located(listeners.source)
+
+
 def _report_absent_listeners(settings: Mapping[str, Setting], config: BrokerConfig) -> None:
     names = [each.name for each in config.listeners]
     for key, setting in settings.items():
@@ -116,10 +139,19 @@ def _read(properties_file: Path | None) -> dict[str, Setting]:
     if properties_file is None:
         return {}
     try:
-        text = properties_file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise ConfigError("server.properties", properties_file, f"a readable properties file ({wrong})") from wrong
-    return _from(parse_properties(text), str(properties_file))
+        content = properties_file.read_bytes()
+    except OSError as wrong:
+        message = f"{properties_file} can't be read: {wrong.strerror}; expected a file of key=value lines"
+        raise UnreadableInput("server.properties", properties_file, message) from wrong
+    return _from(parse_properties(_decode(content)), str(properties_file))
+
+
+def _decode(content: bytes) -> str:
+    """Editors of today write UTF-8; Java reads every properties file as Latin-1."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
 
 
 def _from(values: Mapping[str, str], source: str) -> dict[str, Setting]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS, listener_key
-from moldau.core.config.definitions import ConfigError, format_value
+from moldau.core.config.definitions import ConfigError
 from moldau.core.config.older_names import HONOURED, RENAMED
 from moldau.core.config.support import Refusal, refusal, without_effect
 
@@ -53,7 +53,7 @@ def unsupported(key: str, value: str) -> ConfigError | None:
     why = refusal(subject(key))
     if why is None or _asks_for_nothing(subject(key), value, why):
         return None
-    return ConfigError(key, shown(key, value), f"{why.reason}; allowed is {_allowed(key, why)}; {why.remedy}")
+    return ConfigError(key, shown(key, value), f"{why.reason}; {why.remedy}")
 
 
 def refuse_unsupported(values: Mapping[str, str]) -> None:
@@ -73,13 +73,6 @@ def _asks_for_nothing(key: str, text: str, why: Refusal) -> bool:
 def is_default(key: str, text: str) -> bool:
     definition = BROKER_CONFIGS.get(key)
     return definition is not None and definition.parse(text) == definition.default
-
-
-def _allowed(key: str, why: Refusal) -> str:
-    if why.off:
-        return why.off[0]
-    definition = BROKER_CONFIGS.get(subject(key))
-    return (definition is not None and format_value(definition.default)) or "no value"
 
 
 def shown(key: str, text: str) -> str:
