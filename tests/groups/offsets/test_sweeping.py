@@ -153,6 +153,21 @@ def test_offsets_of_a_deleted_topic_go_in_parts() -> None:
     assert {topic for committed in world.shard.offsets.values() for topic in committed} == {"other"}
 
 
+def test_offsets_of_deleted_topics_that_go_between_the_parts_stop_nothing() -> None:
+    world = World()
+    commit(world, "both", SLICE_OFFSETS + 1, topic="orders")
+    commit(world, "both", SLICE_OFFSETS + 1, topic="bills")
+    commit(world, "last", 1)
+    parts = Parts(world, lambda shard, _: shard.decide_topics_deleted({"orders": ZERO_UUID, "bills": ZERO_UUID}))
+    world.do(lambda shard, _: shard.decide_delete_offsets("both", _places(shard, "both")))
+    parts.finish()
+    assert world.shard.offsets == {}
+
+
+def _places(shard: GroupShard, group_id: str) -> list[tuple[str, int]]:
+    return [(topic, index) for topic, committed in shard.offsets_of(group_id).items() for index in committed]
+
+
 def test_offsets_of_the_next_topic_of_that_name_stay() -> None:
     world = World()
     commit(world, "first", SLICE_OFFSETS + 1, topic_id=b"1" * 16)

@@ -55,7 +55,7 @@ def deleting_topics(group_ids: Iterable[str], offsets_of: OffsetsOf, gone: Mappi
     for group_id in group_ids:
         for topic in gone.keys() & offsets_of(group_id).keys():
             ids = (ZERO_UUID, gone[topic])
-            for partition in tuple(offsets_of(group_id)[topic]):
+            for partition in tuple(offsets_of(group_id).get(topic, ())):
                 committed = offsets_of(group_id).get(topic, {}).get(partition)
                 if committed is not None and committed.topic_id in ids:
                     facts.append(OffsetDeleted(group_id, topic, partition))
