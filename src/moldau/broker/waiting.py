@@ -13,9 +13,9 @@ from moldau.replication.partition import Partition
 class ParkedFetch:
     """A Fetch that found too little. It is tried again when enough bytes came, or something else changed, or too late.
 
-    `attempt(is_last, grown)` gives the answer, or None to go on waiting. It runs on the next turn of the loop, so that
-    the Produce which caused it is answered first. `grown` are the partitions that grew since the Fetch was parked; None
-    means that anything may have changed.
+    `attempt(is_last, grown)` gives the answer, perhaps one that has to be waited for, or None to go on waiting. It runs
+    on the next turn of the loop, so that the Produce which caused it is answered first. `grown` are the partitions that
+    grew since the Fetch was parked; None means that anything may have changed.
     """
 
     __slots__ = ("_attempt", "_deadline", "_grown", "_loop", "_missing_bytes", "_partitions", "_scheduled", "answer")
@@ -66,8 +66,12 @@ class ParkedFetch:
             self._leave()
             self.answer.set_exception(wrong)
             return
-        if found is not None:
-            self._leave()
+        if found is None:
+            return
+        self._leave()
+        if isinstance(found, Later):
+            found.add_done_callback(lambda later: self.answer.set_result(later.result()))
+        else:
             self.answer.set_result(found)
 
     def _leave(self) -> None:

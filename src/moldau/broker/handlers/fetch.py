@@ -58,15 +58,17 @@ def _park(
 ) -> Later[FetchResponse]:
     told = {one for one, _ in reading.found}
 
-    def attempt(is_last: bool, grown: Set[Partition] | None) -> FetchResponse | None:
-        partitions = context.services.partitions
+    def attempt(is_last: bool, grown: Set[Partition] | None) -> FetchResponse | Later[FetchResponse] | None:
+        services = context.services
         wanted: Iterable[Wanted] = plan.wanted.values()
         if grown is not None and terms.changes_only:
             wanted = worth_a_look(wanted, told, grown)
-        again = read(wanted, terms, partitions)
-        if is_last or again.has_error or again.size_bytes >= terms.bytes_min:
-            return _answer(plan, again, context)
-        return None
+        again = read(wanted, terms, services.partitions)
+        if not (is_last or again.has_error or again.size_bytes >= terms.bytes_min):
+            return None
+        response = _answer(plan, again, context)
+        # What came after the first look is in the page cache.
+        return response if reading.size_bytes == 0 else _from_cache(response, again, services)
 
     watched = [one.partition for one in plan.wanted.values() if one.partition is not None]
     missing_bytes = terms.bytes_min - reading.size_bytes
