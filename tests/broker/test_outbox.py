@@ -47,6 +47,22 @@ def test_buffers_and_files_in_order(stored: tuple[int, bytes], range_bytes: int)
     os.close(fd)
 
 
+def test_very_many_buffers_arrive_in_order() -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    parts: list[Part] = [bytes([number % 251]) * 20_000 for number in range(1_000)]
+    outbox = Outbox(ours)
+    assert not outbox.send(parts)
+    got = bytearray()
+    while not outbox.flush():
+        got += peer.recv(1 << 20)
+    ours.close()
+    while chunk := peer.recv(1 << 20):
+        got += chunk
+    peer.close()
+    assert got == b"".join(parts)  # type: ignore[arg-type]
+
+
 def test_one_large_buffer(stored: tuple[int, bytes]) -> None:
     fd, content = stored
     os.close(fd)

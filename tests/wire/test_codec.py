@@ -8,8 +8,8 @@ import pytest
 from msgspec import Struct
 
 from moldau.core.errors import ErrorCode, ProtocolViolation, Truncated
-from moldau.wire.codec import decode, decoder, encode, encode_parts, encoder
-from moldau.wire.encoding import JOIN_BYTES_MAX
+from moldau.wire.codec import decode, decoder, encode, encode_parts, encoder, encoder_in_steps
+from moldau.wire.encoding import JOIN_BYTES_MAX, PIECES_MAX
 from moldau.wire.messages import (
     DescribeConfigsResponse,
     DescribeGroupsRequest,
@@ -22,6 +22,13 @@ from moldau.wire.messages import (
 from moldau.wire.messages.describe_configs import DescribeConfigsResult
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
+from moldau.wire.messages.leaders import NodeEndpoint
+from moldau.wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
 from moldau.wire.messages.produce import PartitionProduceResponse, TopicProduceResponse
 from moldau.wire.schema import (
     IGNORABLE,
@@ -190,6 +197,38 @@ def test_a_compact_string_is_no_longer_than_an_old_one() -> None:
     longer = fits.replace(write_uvarint(32_768), write_uvarint(32_769)) + b"g"
     with pytest.raises(ProtocolViolation, match="groups may not have a length or count of 32768"):
         decode(DescribeGroupsRequest, 5, longer)
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "is_split"),
+    [
+        (
+            OffsetFetchResponse(
+                groups=[
+                    OffsetFetchResponseGroup(
+                        group_id=f"group-{number}",
+                        topics=[
+                            OffsetFetchResponseTopics(
+                                name="orders", partitions=[OffsetFetchResponsePartitions(index) for index in range(3)]
+                            )
+                        ],
+                    )
+                    for number in range(PIECES_MAX)
+                ]
+            ),
+            8,
+            True,
+        ),
+        (FetchResponse(node_endpoints=[NodeEndpoint(number, "host", 1) for number in range(PIECES_MAX)]), 16, False),
+    ],
+    ids=["rows within rows", "the rows of a tag belong together"],
+)
+def test_very_many_rows_are_joined_some_at_a_time(message: Message, version: int, is_split: bool) -> None:
+    parts: list[bytes] = []
+    encoder_in_steps(type(message), version)(message, parts)
+    whole = encode(message, version)
+    assert (b"".join(parts) == whole, len(parts) > 1) == (True, is_split)
+    assert not is_split or max(map(len, parts)) < len(whole) // 4
 
 
 def test_a_version_that_the_class_lacks_is_an_error() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from moldau.broker.context import Context
 from moldau.coordinator.long_work import LongWork, Slice
-from moldau.wire.codec import encoder
+from moldau.wire.codec import encoder_in_steps
 from moldau.wire.schema import Message
 
 A = TypeVar("A")
@@ -28,7 +28,7 @@ class Encoded(Generic[R]):
     def __init__(self, response: R, version: int) -> None:
         self.kind = type(response)
         self.body: list[Any] = []
-        encoder(self.kind, version)(response, self.body)
+        encoder_in_steps(self.kind, version)(response, self.body)
 
 
 def together(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], S]) -> S | Future[S]:

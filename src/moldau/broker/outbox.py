@@ -13,6 +13,7 @@ from moldau.log.file_range import FileRange
 Part: TypeAlias = "bytes | bytearray | memoryview | FileRange"
 
 _BUFFERS_PER_CALL_MAX = 512  # Linux takes 1,024 in one call
+_BUFFERS_JOINED_MAX = 64  # more are of an answer so large that its copy would take long
 INLINE_BYTES_MAX = 32 * limits.KIB  # below this, one read and one gathering send beat the extra system calls
 
 
@@ -28,7 +29,7 @@ class Outbox:
     def send(self, parts: list[Part]) -> bool:
         """Send now as much as the socket takes; False when something is left for `flush`."""
         near = [part.read() if type(part) is FileRange and part.size <= INLINE_BYTES_MAX else part for part in parts]
-        if self._parts or FileRange in map(type, near):
+        if self._parts or len(near) > _BUFFERS_JOINED_MAX or FileRange in map(type, near):
             self._parts.extend(near)
             return self.flush()
         whole = near[0] if len(near) == 1 else b"".join(near)  # type: ignore[arg-type]

@@ -45,6 +45,13 @@ def encoder(cls: type[Message], version: int) -> Encoder:
     return compile_encoder(_struct(cls), version, is_flexible=is_flexible(cls, version))
 
 
+@cache
+def encoder_in_steps(cls: type[Message], version: int) -> Encoder:
+    """The same for a message of very many rows, which a thread encodes: it holds up no other thread for long."""
+    _check_version(cls, version)
+    return compile_encoder(_struct(cls), version, is_flexible=is_flexible(cls, version), in_steps=True)
+
+
 def decode(cls: type[M], version: int, buffer: bytes | bytearray | memoryview, at: int = 0) -> tuple[M, int]:
     """The message that begins at a position, and the position after it. Its byte fields are views of the buffer."""
     message, end = decoder(cls, version)(memoryview(buffer), at)

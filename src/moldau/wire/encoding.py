@@ -24,9 +24,15 @@ Encoder = Callable[[Any, list[Any]], None]
 # Below this, a copy is cheaper than one more buffer in a gathering write.
 JOIN_BYTES_MAX = 1024
 
+# To join so many pieces takes about a millisecond, in which no other thread gets to run.
+PIECES_MAX = 8_192
 
-def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool) -> Encoder:
-    """A function (object, parts) that appends the object's bytes to parts, as few buffers, or raises EncodeError."""
+
+def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool, in_steps: bool = False) -> Encoder:
+    """A function (object, parts) that appends the object's bytes to parts, as few buffers, or raises EncodeError.
+
+    `in_steps` joins the pieces of a very large object some at a time, so that a thread that encodes holds up no other.
+    """
     source = Source(
         pack=struct.pack,
         ONE_BYTE=ONE_BYTE,
@@ -35,10 +41,11 @@ def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool) -> En
         unsupported=_unsupported,
         write_string_size=_write_string_size,
         join=b"".join,
+        join_step=_join_step,
         cut=cut,
         encode_error=encode_error,
     )
-    writer = _EncoderWriter(source, version, is_flexible)
+    writer = _EncoderWriter(source, version, is_flexible, in_steps=in_steps)
     with source.block("def encode(message, parts):"):
         with source.block("try:"):
             source.line("pieces = []")
@@ -52,10 +59,11 @@ def compile_encoder(cls: type[Struct], version: int, *, is_flexible: bool) -> En
 
 
 class _EncoderWriter:
-    def __init__(self, source: Source, version: int, is_flexible: bool) -> None:
+    def __init__(self, source: Source, version: int, is_flexible: bool, *, in_steps: bool) -> None:
         self.source = source
         self.version = version
         self.is_flexible = is_flexible
+        self.in_steps = in_steps
         self.run = FixedRun()
 
     def write_struct(self, cls: type[Struct], value: str) -> None:
@@ -164,6 +172,8 @@ class _EncoderWriter:
             else:
                 self.write_struct(field.type, element)
             self.flush()
+            if self.in_steps:
+                self.source.line(f"if len(pieces) > {PIECES_MAX}: join_step(pieces, parts)")
 
     def _write_tags(self, cls: type[Struct], tagged: list[Field], value: str) -> None:
         """Tagged fields are written when they differ from their defaults, in the order of their tags."""
@@ -191,8 +201,10 @@ class _EncoderWriter:
         outer = self.source.fresh("outer")
         body = self.source.fresh("body")
         self.source.line(f"{outer} = pieces; pieces = []; add = pieces.append")
+        in_steps, self.in_steps = self.in_steps, False  # these pieces belong together: their size comes before them
         self._write_field(cls, field, held)
         self.flush()
+        self.in_steps = in_steps
         self.source.line(f"{body} = join(pieces); pieces = {outer}; add = pieces.append")
         self.source.line(f"add(write_uvarint({field.tag}) + write_uvarint(len({body})) + {body})")
 
@@ -214,6 +226,11 @@ def _write_string_size(size: int) -> bytes:
     if size > STRING_BYTES_MAX + 1:
         raise ValueError(f"a string of {size - 1} bytes")
     return write_uvarint(size)
+
+
+def _join_step(pieces: list[Any], parts: list[Any]) -> None:
+    parts.append(b"".join(pieces))
+    pieces.clear()
 
 
 def _unsupported(cls: str, field: str, version: int, value: object) -> EncodeError:
