@@ -76,6 +76,26 @@ def test_a_range_in_flight_outlives_the_rest_of_its_segment(tmp_path: Path) -> N
     directories.close()
 
 
+@pytest.mark.parametrize("is_rolled", [False, True])
+def test_times_of_a_segment_that_rests_are_found_after_a_stop(tmp_path: Path, is_rolled: bool) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    directories.open_files = OpenFiles(limit=1)
+    one, two = logs(directories, 2)
+    for number in range(4):  # the last one is in no index yet
+        records = batch([bytes(3_000)], timestamps=[NOW_MS + number])
+        one.append_as_leader(records, leader_epoch=0, now_ms=NOW_MS)
+    append(two, b"the other rests for it")
+    assert not one.active.awake
+    if is_rolled:
+        one.roll(NOW_MS)
+    directories.close()
+    again = LogDirectories.open([tmp_path], node_id=1)
+    (found,) = logs(again, 1)
+    assert found.offset_for_timestamp(NOW_MS + 3) == (NOW_MS + 3, 3, 0)
+    assert found.max_timestamp() == (NOW_MS + 3, 3, 0)
+    again.close()
+
+
 def test_a_segment_that_cannot_rest_stays_awake_and_stops_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -171,9 +171,9 @@ class Segment:
 
         A sealed segment may still be appended to, as happens when the one after it could not be made.
         """
+        if self.max_timestamp > NO_TIMESTAMP:
+            self.time_index.append_last(self.max_timestamp, self.max_timestamp_offset)
         if self.awake:
-            if self.max_timestamp > NO_TIMESTAMP:
-                self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
             self.offset_index.entries.save()
             self.time_index.entries.save()
 

@@ -35,6 +35,15 @@ class TimeIndex:
             entries.first.append(timestamp)
             entries.second.append(offset - self.base_offset)
 
+    def append_last(self, timestamp: int, offset: int) -> None:
+        """The same, also to the file of a segment that rests since its last append."""
+        if self.entries.first is not None:
+            self.append(timestamp, offset)
+        elif timestamp > self.last().timestamp:
+            self.entries.load()
+            self.append(timestamp, offset)
+            self.entries.unload()
+
     def lookup(self, timestamp: int) -> Timed:
         """The last entry that is not later than the timestamp; every record before it is earlier or equal."""
         return self._timed(self.entries.at_or_below(timestamp))
