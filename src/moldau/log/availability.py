@@ -14,10 +14,11 @@ from moldau.log.failure import NotUndone, Verdict, judge
 class Availability:
     """A log that goes offline when the disk fails it, and stays so until it is opened anew."""
 
-    __slots__ = ("offline", "on_failure", "partition")
+    __slots__ = ("is_deleted", "offline", "on_failure", "partition")
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
+        self.is_deleted = False  # its topic is gone, and what is found under its names may be another's
         self.offline: str | None = None  # why nothing is done any more
         self.on_failure: Callable[[OSError], None] | None = None
 

@@ -283,6 +283,7 @@ class LogDirectories:
         if self._logs.get(log.partition) is log:  # else it is retired already, and the name may be another's
             del self._logs[log.partition]
             self._directories[os.path.dirname(log.path)].folders.discard(log.partition)
+            log.is_deleted = True
             for segment in log.segments:
                 segment.forget()
 

@@ -22,6 +22,7 @@ from moldau.log.compaction.cleaned_transactions import TransactionTrail
 from moldau.log.compaction.cleaner import Cleaner, begin, clean_log
 from moldau.log.compaction.offset_map import ENTRIES_MIN, OffsetMap
 from moldau.log.compaction.rewriting import Source, read_batches, swap
+from moldau.log.directories import LogDirectories
 from moldau.log.indexes.transaction_index import AbortedTransaction, read_aborted
 from moldau.log.partition_log import PartitionLog
 from moldau.log.producer_state import Origin
@@ -30,6 +31,7 @@ from moldau.wire.batch import (
     TRANSACTIONAL,
     BatchHeader,
     Codec,
+    CorruptBatch,
     Record,
     batches,
     build_batch,
@@ -634,3 +636,27 @@ def test_a_log_that_cannot_be_read_is_set_aside(tmp_path: Path, caplog: pytest.L
     caplog.clear()
     assert run(cleaner, log) is None
     assert not caplog.records
+
+
+@pytest.mark.parametrize("batch_count", [0, 100])
+def test_a_topic_made_anew_is_not_touched_by_the_compaction_of_its_namesake(tmp_path: Path, batch_count: int) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = directories.log_for(PARTITION, topic_id=TopicId(bytes(range(16))), config=COMPACT, now_ms=NOW_MS)
+    for number in range(300):
+        put(log, (f"k{number % 3}", "v" * 50))
+    old = log.segments[:1]
+    work = begin(log, log.segments[:-1], dirt_of(log), now_ms=NOW_MS, memory_bytes=MEMORY)
+    work.build_map()
+    directories.delete(log)
+    anew = directories.log_for(PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS)
+    for number in range(batch_count):
+        put(anew, (f"k{number % 3}", "v" * 50))
+    before = stored(anew)
+    if batch_count:
+        assert not swap(log, old, work.rewrite([Source(old[0].path, 0, old[0].size)]), NOW_MS)
+    else:
+        with pytest.raises(CorruptBatch, match="ends at byte 0"):
+            work.rewrite([Source(old[0].path, 0, old[0].size)])
+    assert not list(tmp_path.glob("*/*.cleaned"))
+    assert stored(anew) == before
+    directories.close()

@@ -145,6 +145,8 @@ async def clean_log(
             first_uncleanable_offset=dirt.first_uncleanable_offset,
         )
         for segments in groups:
+            if log.is_deleted:
+                return None
             cleaned = await asyncio.to_thread(work.rewrite, [_source(each) for each in segments])
             if not swap(log, segments, cleaned, now_ms):
                 return None

@@ -81,7 +81,10 @@ def read_batches(source: Source) -> Iterator[tuple[memoryview, BatchHeader]]:
     position, wanted = 0, CHUNK_BYTES
     try:
         while position < source.size:
-            chunk = memoryview(os.pread(fd, min(wanted, source.size - position), position))
+            wanted = min(wanted, source.size - position)
+            chunk = memoryview(os.pread(fd, wanted, position))
+            if len(chunk) < wanted:
+                raise CorruptBatch(f"{source.path} ends at byte {position + len(chunk)} instead of {source.size}")
             used = 0
             for at, header in batches(chunk, partial_tail=True):
                 used = at + header.length_bytes
@@ -278,11 +281,14 @@ class SegmentWriter:
 
 
 def swap(log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, now_ms: int) -> bool:
-    """Put a cleaned segment in the place of others. False when the log no longer has them; the new files go."""
+    """Put a cleaned segment in the place of others. False when the log no longer has them; the new files go.
+
+    What a deleted log held is under another name, and under its own there may be a new topic's folder.
+    """
     present = [each for each in SEGMENT_SUFFIXES if os.path.exists(cleaned.prefix + each + CLEANED)]
     first = next((place for place, each in enumerate(log.segments) if each is old[0]), -1)
     same = first >= 0 and all(map(is_, log.segments[first : first + len(old)], old)) and LOG in present
-    if not same or first + len(old) >= len(log.segments):
+    if log.is_deleted or not same or first + len(old) >= len(log.segments):
         for suffix in present:
             remove_if_there(cleaned.prefix + suffix + CLEANED)
         return False
