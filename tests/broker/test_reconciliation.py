@@ -23,7 +23,9 @@ from moldau.core.clock import SystemClock
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId
+from moldau.log import partition_log
 from moldau.log.directories import LogDirectories
+from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.replication.partition import Partition
 from tests.log.samples import batch
@@ -397,3 +399,27 @@ def test_a_start_opens_the_logs_of_all_folders_and_says_what_it_did(
             assert f"{written + 10} bytes scanned, 10 bytes cut" in line
 
     run(test)
+
+
+def test_a_disk_that_fails_while_the_epoch_is_noted_gets_no_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_epochs = partition_log.write_leader_epochs
+
+    def failing(path: str, epochs: LeaderEpochs) -> None:
+        if path.startswith(f"{tmp_path}/bad/"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        write_epochs(path, epochs)
+
+    async def test() -> None:
+        monkeypatch.setattr(partition_log, "write_leader_epochs", failing)
+        async with node(tmp_path / "bad", tmp_path / "good") as broker:
+            await broker.follow(image(orders=2))
+            assert list(broker.directories.failures) == [tmp_path / "bad"]
+            await broker.complete()
+            served = {each.log.path: each.is_leader for each in broker.partitions.all()}
+            assert served == {f"{tmp_path}/good/orders-{index}": True for index in range(2)}
+        assert not list((tmp_path / "bad").glob("orders-*"))
+
+    run(test)
+    assert "bad is offline" in caplog.text

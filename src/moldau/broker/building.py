@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 
 from moldau.broker.partitions import HostedTopic, leadership
 from moldau.controller.image import TopicImage
 from moldau.core.ids import TopicPartition
 from moldau.log.directories import LogDirectories
-from moldau.log.errors import LogError
 from moldau.log.opening import LogJob
 from moldau.replication.partition import Partition
 
@@ -32,16 +30,14 @@ def _build(broker_id: int, topic: TopicImage, job: LogJob) -> Partition | None:
     if job.log is None:
         return None
     index = job.partition.partition
-    try:
-        return Partition(
-            topic.name,
-            index,
-            topic_id=topic.id,
-            log=job.log,
-            broker_id=broker_id,
-            leadership=leadership(topic.partitions[index]),
-        )
-    except (OSError, LogError) as wrong:
-        failure = wrong if isinstance(wrong, OSError) else wrong.__cause__
-        job.discard(failure if isinstance(failure, OSError) else OSError(errno.EIO, str(wrong)))
-        return None
+    if job.log.on_failure is None:  # what the disk refuses here is for the loop to judge
+        job.log.on_failure = job.refuse
+    partition = Partition(
+        topic.name,
+        index,
+        topic_id=topic.id,
+        log=job.log,
+        broker_id=broker_id,
+        leadership=leadership(topic.partitions[index]),
+    )
+    return None if job.discard_if_unusable() else partition

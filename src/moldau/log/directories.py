@@ -257,7 +257,8 @@ class LogDirectories:
         path = os.path.dirname(job.log.path)
         home = self._directories[path]
         if job.is_new:
-            self._written(home)
+            if all(refused != path for refused, _ in job.refusals):
+                self._written(home)
             home.folders.add(job.partition)
         if home.state is State.OFFLINE:  # since the job was prepared
             job.log.offline = home.failure

@@ -62,14 +62,21 @@ class LogJob:
         except UnusableDirectory as wrong:
             self.failure = wrong
 
-    def discard(self, failure: OSError) -> None:
-        """Leave no trace of a log that was created but can't be used."""
-        assert self.log is not None, "only a log that was made is discarded"
+    def refuse(self, failure: OSError) -> None:
+        """The disk refused something in the log's folder."""
+        assert self.log is not None, "only a log that was made has a folder"
         self.refusals.append((os.path.dirname(self.log.path), failure))
-        self.failure = NoPlace(f"{self.log.path} can't be written to: {failure}")
-        if self.is_new:
-            shutil.rmtree(self.log.path, ignore_errors=True)
+
+    def discard_if_unusable(self) -> bool:
+        """Leave no trace of a log that was created but can't be used; one that can't be removed stays where it is."""
+        if self.log is None or self.log.offline is None or not self.is_new:
+            return False
+        shutil.rmtree(self.log.path, ignore_errors=True)
+        if os.path.lexists(self.log.path):  # elsewhere there would be two folders of one partition
+            return False
+        self.failure = NoPlace(f"{self.log.path} can't be written to: {self.log.offline}")
         self.log = None
+        return True
 
     def _is_of_topic(self, home: Home) -> bool:
         """A folder of an older topic of that name makes room."""
