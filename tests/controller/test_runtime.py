@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from moldau.controller import runtime
+from moldau.controller.brokers import decide_register_broker
 from moldau.controller.image import BrokerImage, ClusterImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.records import TopicDeleted
@@ -37,7 +38,7 @@ async def controlling(path: Path, node_id: int = 1, **options: Any) -> AsyncIter
     try:
         controller = await Controller.open(store, node_id, cluster_id="cluster")
         if controller.is_active:
-            await controller.register(BrokerImage(node_id, ENDPOINTS))
+            await register(controller, BrokerImage(node_id, ENDPOINTS))
         yield controller
         await controller.close()
     finally:
@@ -50,6 +51,10 @@ def run(test: Callable[[], Awaitable[None]]) -> None:
             await test()
 
     asyncio.run(bounded())
+
+
+async def register(controller: Controller, broker: BrokerImage) -> None:
+    await controller.write(lambda image: decide_register_broker(image, broker))
 
 
 async def create(controller: Controller, *names: str) -> list[CreatedTopic]:
@@ -209,7 +214,7 @@ def test_a_write_that_the_disk_refuses_changes_nothing(tmp_path: Path) -> None:
     async def test() -> None:
         disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
         controller = await Controller.open(disk, 1, cluster_id="cluster")
-        await controller.register(BrokerImage(1, ENDPOINTS))
+        await register(controller, BrokerImage(1, ENDPOINTS))
         image = controller.image
         disk.full = True
         with pytest.raises(ApiError, match="disk is full"):
@@ -231,7 +236,7 @@ def test_a_snapshot_that_the_disk_refuses_takes_nothing_back(tmp_path: Path, mon
         disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
         controller = await Controller.open(disk, 1, cluster_id="cluster")
         disk.full_for_snapshots = True
-        await controller.register(BrokerImage(1, ENDPOINTS))
+        await register(controller, BrokerImage(1, ENDPOINTS))
         assert [made.error for made in await create(controller, "a")] == [ErrorCode.NONE]
         disk.full_for_snapshots = False
         await create(controller, "b")

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 import moldau
 from moldau.core.ids import TopicPartition
@@ -28,6 +29,16 @@ def filled(*folders: Path) -> Path:
         for partition in range(2):
             write(broker.bootstrap_servers, TOPIC, VALUES, partition=partition)
     return next(folder / str(TopicPartition(TOPIC, 1)) for folder in folders if (folder / f"{TOPIC}-1").exists())
+
+
+def delete_topic(bootstrap: str, name: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for deleted in admin.delete_topics([name]).values():
+        deleted.result()
+
+
+def topics(bootstrap: str) -> set[str]:
+    return set(AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=WAIT_S_MAX).topics)
 
 
 def values_in(bootstrap: str) -> list[list[bytes | None]]:
@@ -101,3 +112,26 @@ def test_a_lost_meta_properties_is_made_anew_for_the_same_cluster(tmp_path: Path
         assert values_in(broker.bootstrap_servers) == [VALUES, VALUES]
     found = dict(line.split("=") for line in (folder / "meta.properties").read_text().splitlines())
     assert found["cluster.id"] == lost["cluster.id"]
+
+
+def test_the_last_topic_stays_deleted_when_the_broker_died_before_its_folder_went(tmp_path: Path) -> None:
+    folder, kept = tmp_path / "data", tmp_path / "kept"
+    with running(folder) as broker:
+        create_topic(broker.bootstrap_servers, TOPIC, partitions=1)
+        write(broker.bootstrap_servers, TOPIC, VALUES)
+        shutil.copytree(folder / f"{TOPIC}-0", kept)
+        delete_topic(broker.bootstrap_servers, TOPIC)
+    kept.rename(folder / f"{TOPIC}-0")
+    with running(folder) as broker:
+        assert topics(broker.bootstrap_servers) == set()
+
+
+def test_folders_without_metadata_are_adopted_with_a_later_leader_epoch(tmp_path: Path) -> None:
+    home = filled(tmp_path / "data")
+    for path in home.parent.glob("moldau-metadata.db*"):
+        path.unlink()
+    (home / "leader-epoch-checkpoint").write_text("0\n1\n7 0\n")
+    with running(home.parent) as broker:
+        assert values_in(broker.bootstrap_servers) == [VALUES, VALUES]
+        write(broker.bootstrap_servers, TOPIC, [b"three"], partition=1)
+    assert (home / "leader-epoch-checkpoint").read_text() == "0\n2\n7 0\n8 2\n"

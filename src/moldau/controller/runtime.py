@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
-from moldau.controller.brokers import decide_register_broker
-from moldau.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage, Draft
+from moldau.controller.image import NO_CONTROLLER, ClusterImage, Draft
 from moldau.controller.machine import apply_to_draft, decide_create_cluster, snapshot_records
 from moldau.controller.records import Record, UnknownRecord, decode_records, encode_records
 from moldau.core.decision import Decision
@@ -106,10 +105,6 @@ class Controller:
     def position(self) -> int:
         """Of the last entry of the metadata log that this broker has applied."""
         return self._position
-
-    async def register(self, broker: BrokerImage) -> int:
-        """Tells the cluster how this broker can be reached."""
-        return await self.write(lambda image: decide_register_broker(image, broker))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """`listener(old, new)` for every image from now on, before the replies that it answers; returns the way out.

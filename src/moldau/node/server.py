@@ -35,7 +35,7 @@ from moldau.core.errors import ApiError
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import UnusableDirectory
 from moldau.log.open_files import segments_max
-from moldau.node.adoption import adopt_folders
+from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.data_folders import open_folders, open_metadata, refuse_lost_folders, report_missing
 from moldau.node.leadership import Halt, lead_again, watch_directories
@@ -118,8 +118,7 @@ async def start(
         executor=executor,
         **made._asdict(),
     )
-    await controller.register(broker_image(config, listeners, directories))
-    await adopt_folders(services)
+    await register(services, broker_image(config, listeners, directories))
     watch_directories(services, store, halt)
     await lead_again(services)
     await open_partitions(services, config)
