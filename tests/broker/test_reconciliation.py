@@ -7,6 +7,7 @@ import errno
 import logging
 import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -17,13 +18,13 @@ import pytest
 from moldau.broker import reconciliation
 from moldau.broker.partitions import Partitions
 from moldau.broker.reconciliation import Reconciliation
-from moldau.broker.startup import open_topics
+from moldau.broker.startup import GivenUp, open_topics
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
 from moldau.core.clock import SystemClock
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId
-from moldau.log import partition_log
+from moldau.log.checkpoints import write_leader_epochs
 from moldau.log.directories import LogDirectories
 from moldau.log.leader_epochs import LeaderEpochs
 from moldau.log.meta_properties import UnusableDirectory
@@ -404,15 +405,13 @@ def test_a_start_opens_the_logs_of_all_folders_and_says_what_it_did(
 def test_a_disk_that_fails_while_the_epoch_is_noted_gets_no_partition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write_epochs = partition_log.write_leader_epochs
-
     def failing(path: str, epochs: LeaderEpochs) -> None:
         if path.startswith(f"{tmp_path}/bad/"):
             raise OSError(errno.EIO, os.strerror(errno.EIO), path)
-        write_epochs(path, epochs)
+        write_leader_epochs(path, epochs)
 
     async def test() -> None:
-        monkeypatch.setattr(partition_log, "write_leader_epochs", failing)
+        monkeypatch.setattr("moldau.log.partition_log.write_leader_epochs", failing)
         async with node(tmp_path / "bad", tmp_path / "good") as broker:
             await broker.follow(image(orders=2))
             assert list(broker.directories.failures) == [tmp_path / "bad"]
@@ -423,3 +422,36 @@ def test_a_disk_that_fails_while_the_epoch_is_noted_gets_no_partition(
 
     run(test)
     assert "bad is offline" in caplog.text
+
+
+def test_a_stop_waits_for_the_log_that_is_being_opened_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count, list_folder, opened = 200, os.listdir, []
+
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+            await broker.follow(image(orders=count))
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+        def slow(path: str) -> list[str]:
+            opened.append(path)
+            loop.call_soon_threadsafe(stop.set)
+            time.sleep(0.02)
+            return list_folder(path)
+
+        directories = LogDirectories.open([tmp_path], node_id=BROKER_ID)
+        monkeypatch.setattr(os, "listdir", slow)
+        with pytest.raises(GivenUp):
+            await open_topics(
+                image(orders=count),
+                broker_id=BROKER_ID,
+                directories=directories,
+                defaults=DEFAULTS,
+                threads_per_directory=1,
+                clock=SystemClock(),
+                stop=stop,
+            )
+        directories.end()
+        assert 0 < len(opened) < count / 2
+        assert (tmp_path / ".kafka_cleanshutdown").exists(), "what was not opened is as it was"
+
+    run(test)

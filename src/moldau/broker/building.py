@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from moldau.broker.partitions import HostedTopic, leadership
 from moldau.controller.image import TopicImage
@@ -20,9 +20,19 @@ def prepare(directories: LogDirectories, hosted: HostedTopic, indexes: Sequence[
     ]
 
 
-def build(broker_id: int, topic: TopicImage, jobs: Sequence[LogJob]) -> list[Partition | None]:
-    """A partition for each job, None where there is none; may run in any thread."""
-    return [_build(broker_id, topic, job) for job in jobs]
+def build(
+    broker_id: int, topic: TopicImage, jobs: Sequence[LogJob], *, is_given_up: Callable[[], bool] | None = None
+) -> list[Partition | None]:
+    """A partition for each job, None where there is none; may run in any thread.
+
+    What is given up ends with the log that is being opened, and nobody may count on what was made.
+    """
+    built: list[Partition | None] = []
+    for job in jobs:
+        if is_given_up is not None and is_given_up():
+            break
+        built.append(_build(broker_id, topic, job))
+    return built
 
 
 def _build(broker_id: int, topic: TopicImage, job: LogJob) -> Partition | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+from typing import Any
 
 from moldau.broker.building import build, prepare
 from moldau.broker.partitions import HostedTopic
@@ -25,6 +27,10 @@ log = logging.getLogger(__name__)
 
 LOGS_PER_TURN = 64
 PROGRESS_S = 5.0
+
+
+class GivenUp(Exception):
+    """The broker is to end before all logs are open."""
 
 
 @dataclass(slots=True)
@@ -62,10 +68,12 @@ async def open_topics(
     defaults: TopicConfig,
     threads_per_directory: int,
     clock: Clock,
+    stop: asyncio.Event | None = None,
 ) -> list[HostedTopic]:
     """Every topic of the image with its partitions on this broker, opened, recovered or created.
 
-    Records that can't be read are a reason to stop, `UnusableDirectory`; a missing place for new ones is not.
+    Records that can't be read are a reason to stop, `UnusableDirectory`; a missing place for new ones is not. Who asks
+    to `stop` waits for the logs that are being opened, not for all the others: `GivenUp`.
     """
     topics = [HostedTopic(topic, defaults.override(topic.configs)) for topic in image.topics.values()]
     turns: list[tuple[HostedTopic, list[LogJob]]] = []
@@ -82,7 +90,7 @@ async def open_topics(
             pool = ThreadPoolExecutor(threads_per_directory, thread_name_prefix="moldau-recovery")
             open_pools.callback(pool.shutdown, cancel_futures=True)
             pools[str(path)] = pool
-        await _open(turns, pools, broker_id=broker_id, directories=directories, progress=progress)
+        await _open(turns, pools, broker_id=broker_id, directories=directories, progress=progress, stop=stop)
     progress.sum_up()
     return topics
 
@@ -94,11 +102,14 @@ async def _open(
     broker_id: int,
     directories: LogDirectories,
     progress: _Progress,
+    stop: asyncio.Event | None,
 ) -> None:
     loop = asyncio.get_running_loop()
+    given_up = threading.Event()
 
     async def one_turn(hosted: HostedTopic, jobs: list[LogJob], pool: ThreadPoolExecutor) -> None:
-        built = await loop.run_in_executor(pool, partial(build, broker_id, hosted.image, jobs))
+        work = partial(build, broker_id, hosted.image, jobs, is_given_up=given_up.is_set)
+        built = await loop.run_in_executor(pool, work)
         _serve(hosted, jobs, built, directories)
         for job in jobs:
             progress.note(job)
@@ -111,10 +122,28 @@ async def _open(
         if (here := [job for job in jobs if _home(job) == path])
     ]
     try:
-        await asyncio.gather(*tasks)
+        await _unless(stop, asyncio.gather(*tasks))
     finally:
+        given_up.set()
         for task in tasks:
             task.cancel()
+
+
+async def _unless(stop: asyncio.Event | None, opening: asyncio.Future[list[None]]) -> None:
+    if stop is None:
+        await opening
+        return
+    stopping = asyncio.ensure_future(stop.wait())
+    opening.add_done_callback(lambda done: done.cancelled() or done.exception())  # of what is given up nobody asks
+    try:
+        either: tuple[asyncio.Future[Any], ...] = (opening, stopping)
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not opening.done():
+            raise GivenUp
+        opening.result()
+    finally:
+        opening.cancel()
+        stopping.cancel()
 
 
 def _home(job: LogJob) -> str | None:

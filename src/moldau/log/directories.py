@@ -342,9 +342,7 @@ class LogDirectories:
         """Stop cleanly. A folder with a log that could not be closed is recovered at the next start."""
         if high_watermarks is None:
             high_watermarks = {partition: int(log.end_offset) for partition, log in self._logs.items()}
-        with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="moldau-close") as pool:
-            logs = [log for log in self._logs.values() if log.offline is None]
-            unclean = {os.path.dirname(log.path) for log in pool.map(_close, logs) if log is not None}
+        unclean = _close_all(log for log in self._logs.values() if log.offline is None)
         offsets = self.checkpoints(high_watermarks)
         for path, directory in self._directories.items():
             if directory.state is State.OFFLINE:
@@ -366,13 +364,19 @@ class LogDirectories:
         if self.is_started:
             self.close()
             return
-        logs = [log for log in self._logs.values() if log.offline is None]
-        unclean = {os.path.dirname(log.path) for log in map(_close, logs) if log is not None}
-        for path, directory in self._directories.items():
-            if directory.clean and directory.state is not State.OFFLINE and path not in unclean:
+        clean = [each.path for each in self._directories.values() if each.clean and each.state is not State.OFFLINE]
+        unclean = _close_all(log for log in self._logs.values() if os.path.dirname(log.path) in clean)
+        for path in clean:
+            if path not in unclean:
                 with contextlib.suppress(OSError):  # then the next start recovers what it need not
                     write_clean_shutdown(path, NO_BROKER_EPOCH)
         _release(each.lock for each in self._directories.values())
+
+
+def _close_all(logs: Iterable[PartitionLog]) -> set[str]:
+    """The directories of those that could not be closed."""
+    with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="moldau-close") as pool:
+        return {os.path.dirname(log.path) for log in pool.map(_close, logs) if log is not None}
 
 
 def _close(log: PartitionLog) -> PartitionLog | None:

@@ -22,16 +22,16 @@ log = logging.getLogger(__name__)
 class Halt:
     """A reason to end the broker, the first one given, and the event that ends it."""
 
-    __slots__ = ("_stop", "reason")
+    __slots__ = ("reason", "stop")
 
     def __init__(self, stop: asyncio.Event) -> None:
-        self._stop = stop
+        self.stop = stop
         self.reason: str | None = None
 
     def __call__(self, reason: str) -> None:
         if self.reason is None:
             self.reason = reason
-            self._stop.set()
+            self.stop.set()
 
 
 async def lead_again(services: Services) -> None:

@@ -23,7 +23,7 @@ from moldau.broker.housekeeping import Housekeeping
 from moldau.broker.listener import ConnectionLimits, Listener, descriptors_for_connections
 from moldau.broker.partitions import Partitions
 from moldau.broker.reconciliation import Reconciliation
-from moldau.broker.startup import open_topics
+from moldau.broker.startup import GivenUp, open_topics
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
@@ -67,9 +67,12 @@ async def serve(
                 )
             except (UnusableDirectory, StoreError, ApiError) as wrong:
                 raise StartFailed(str(wrong)) from wrong
-            if halt.reason is None:  # else the disk failed while partitions were opened
-                announce(node)
-            await stop.wait()
+            except GivenUp:
+                log.info("the start was given up; what was not opened is as it was")
+            else:
+                if halt.reason is None:  # else the disk failed while partitions were opened
+                    announce(node)
+                await stop.wait()
     except (StoreError, ApiError, OSError) as wrong:
         if not stop.is_set():
             raise
@@ -121,7 +124,7 @@ async def start(
     await register(services, broker_image(config, listeners, directories))
     watch_directories(services, store, halt)
     await lead_again(services)
-    await open_partitions(services, config)
+    await open_partitions(services, config, halt.stop)
     coordinate(services, running)
     keep_house(services, running)
     await answer(services, listeners, running)
@@ -181,7 +184,7 @@ def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
     return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
 
 
-async def open_partitions(services: Services, config: BrokerConfig) -> None:
+async def open_partitions(services: Services, config: BrokerConfig, stop: asyncio.Event) -> None:
     """Open what the image has on this broker, and follow it from now on."""
 
     def follow(old: ClusterImage, new: ClusterImage) -> None:
@@ -198,6 +201,7 @@ async def open_partitions(services: Services, config: BrokerConfig) -> None:
         defaults=services.config.topic_defaults,
         threads_per_directory=services.config.int("num.recovery.threads.per.data.dir"),
         clock=services.clock,
+        stop=stop,
     )
     services.reconciliation.adopt(image, opened)
     services.directories.is_started = True
