@@ -20,12 +20,21 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from multiprocessing.synchronize import Event
+from pathlib import Path
 
 import moldau
 from moldau.core import limits
-from moldau.wire.messages import ApiVersionsRequest, CreateTopicsRequest, FindCoordinatorRequest, MetadataRequest
+from moldau.wire.messages import (
+    ApiVersionsRequest,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+)
 from moldau.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from moldau.wire.messages.describe_configs import DescribeConfigsResource
 from tests.differential import batches
 from tests.differential.batches import batch
 from tests.hostile.attacker import Address, Attacker, frame, framed, header
@@ -138,9 +147,15 @@ def noise(address: Address, stop: Event) -> None:
                 client = Attacker(address, wait_s=0.2)
 
 
-def bombs(address: Address, stop: Event, packed: bytes, codec: int) -> None:
+@cache
+def packed(codec: int) -> bytes:
+    """A gigabyte of nothing, made once and before anybody attacks."""
+    return gzip_bomb() if codec == batches.GZIP else zstd_bomb()
+
+
+def bombs(address: Address, stop: Event, codec: int) -> None:
     now_ms = int(time.time() * 1000)
-    request = frame(produce_request(BOMBED, batch([b"x"], timestamp=now_ms, raw=packed, attributes=codec)), 9)
+    request = frame(produce_request(BOMBED, batch([b"x"], timestamp=now_ms, raw=packed(codec), attributes=codec)), 9)
     with Attacker(address) as client:
         while not stop.is_set():
             client.send(request)
@@ -148,11 +163,11 @@ def bombs(address: Address, stop: Event, packed: bytes, codec: int) -> None:
 
 
 def gzip_bombs(address: Address, stop: Event) -> None:
-    bombs(address, stop, gzip_bomb(), batches.GZIP)
+    bombs(address, stop, batches.GZIP)
 
 
 def zstd_bombs(address: Address, stop: Event) -> None:
-    bombs(address, stop, zstd_bomb(), batches.ZSTD)
+    bombs(address, stop, batches.ZSTD)
 
 
 def large_frames_that_stop(address: Address, stop: Event) -> None:
@@ -165,15 +180,14 @@ def large_frames_that_stop(address: Address, stop: Event) -> None:
             client.__exit__()
 
 
-def sixteen_megabytes_of_nothing(address: Address, stop: Event) -> None:
-    """As many names in one request as may be."""
-    count = limits.ELEMENTS_MAX - 1
-    content = framed(header(3, 1, flexible=False) + struct.pack(">i", count) + bytes(2 * count))
+def fifty_thousand_names(address: Address, stop: Event) -> None:
+    """As many in one request as may be."""
+    resources = [DescribeConfigsResource(resource_type=2, resource_name=str(index)) for index in range(49_999)]
+    content = frame(DescribeConfigsRequest(resources=resources), 4)
     with Attacker(address, wait_s=60) as client:
         while not stop.is_set():
             client.send(content)
-            if isinstance(client.answer(), str):
-                return
+            client.answer()
 
 
 def answers_that_nobody_reads(address: Address, stop: Event) -> None:
@@ -201,7 +215,7 @@ ATTACKS: tuple[Attack, ...] = (
     gzip_bombs,
     zstd_bombs,
     large_frames_that_stop,
-    sixteen_megabytes_of_nothing,
+    fifty_thousand_names,
     answers_that_nobody_reads,
 )
 
@@ -252,13 +266,14 @@ def measure(address: Address, seconds: float) -> Times:
 
 
 def go_first(process_id: int) -> None:
-    """Before other work on the machine, and before the attackers, who share the client's core."""
+    """Before other work on the machine, and before the attackers, who share the client's core: if that is allowed."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, process_id, -15)
+        for thread in Path(f"/proc/{process_id}/task").iterdir():
+            os.sched_setscheduler(int(thread.name), os.SCHED_RR, os.sched_param(10))
 
 
 def attacking(attack: Attack, address: Address, stop: Event) -> None:
-    os.setpriority(os.PRIO_PROCESS, 0, 10)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     with contextlib.suppress(OSError, KeyboardInterrupt):
         attack(address, stop)
 
@@ -290,8 +305,10 @@ def main() -> int:
         os.sched_setaffinity(broker.pid, {0})
         os.sched_setaffinity(0, {min(1, cores - 1)})
         prepare(address)
+        for codec in (batches.GZIP, batches.ZSTD):
+            packed(codec)
         go_first(broker.pid)
-        go_first(0)
+        go_first(os.getpid())
         quiet = measure(address, options.seconds)
         show("| attack | p50 ms | p99 ms | p99 to quiet | longest ApiVersions ms |")
         show("|---|---|---|---|---|")

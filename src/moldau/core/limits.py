@@ -21,6 +21,9 @@ LARGE_REQUEST_PART_BYTES = 64 * KIB  # what these may take of the request: some 
 DECOMPRESSED_BATCH_BYTES_MAX = (
     32 * MIB
 )  # what a batch may unfold to when it must be opened; bombs unfold a thousandfold
+UNFOLDED_BATCH_BYTES_MAX = (
+    8 * MIB
+)  # the same of a batch that a client sends, or four times max.message.bytes: 32 MiB of gzip hold others up for 106 ms
 PARTITIONS_PER_REQUEST_MAX = 10_000  # Kafka's: each becomes a folder with files, all of them before the reply
 REPEATED_QUESTIONS_MAX = 100  # answers can be ten thousand times as long as the question, which no client repeats
 COORDINATOR_KEYS_MAX = 10_000  # each key, which may be one byte long, is answered with a sentence

@@ -19,7 +19,7 @@ import msgspec
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from moldau.core.limits import UNFOLDED_BATCH_BYTES_MAX
 from moldau.log.errors import LogError
 from moldau.log.record_sizes import RECORD_BYTES_MIN, WALKED_RECORDS_MAX, check_sizes, sizes_add_up
 from moldau.wire.batch import (
@@ -139,7 +139,7 @@ class Validator:
         self._target, self._level = _target_codec(config)
         plain = not self._compact and not self._is_append_time and self._target in (None, Codec.NONE)
         self._takes_as_is = 0 if plain else NOTHING  # the attributes of a batch that need no second look
-        self._unfolded_bytes_max = max(DECOMPRESSED_BATCH_BYTES_MAX, 4 * config.max_message_bytes)
+        self._unfolded_bytes_max = max(UNFOLDED_BATCH_BYTES_MAX, 4 * config.max_message_bytes)
 
     def accept_own(self, records: memoryview, now_ms: int) -> Validated:
         """A batch that this broker built a moment ago: it is as the format wants it, and its checksum is right.
