@@ -65,4 +65,4 @@ class Refusals:
             line += f" ({before} like it were not logged)"
         if window.lines == lines_max:
             line += f"; more like it from {peer.host} are not logged for {WINDOW_S:.0f} s"
-        log.log(level, "%s", line)
+        log.log(level, "%s", line, extra={"peer": str(peer)})
