@@ -32,7 +32,7 @@ from moldau.log.replicated import append_replicated
 from moldau.log.rolling import roll_at, take_snapshot
 from moldau.log.segment import Segment
 from moldau.log.timestamps import TimestampedOffset
-from moldau.log.validation import Validator
+from moldau.log.validation import Validated, Validator
 from moldau.wire.batch import CONTROL, stamp
 
 __all__ = ["EMPTY", "Appended", "FlushPoint", "PartitionLog", "TimestampedOffset"]
@@ -139,17 +139,18 @@ class PartitionLog(Availability):
         origin: Origin = Origin.CLIENT,
         verified: bool = False,
         transaction_version: int = 0,
+        checked: Validated | None = None,
     ) -> Appended:
         """Validate one batch, give it the next offsets and write it; a retried one gets its first offsets again.
 
-        `verified` says that the coordinator knows of the transaction a transactional batch belongs to.
+        `verified` says that the coordinator knows of the transaction a transactional batch belongs to, and `checked` is
+        what the validator made of the batch if it was asked before.
         """
         if self.offline is not None:
             raise self.refuse_offline()
-        if origin is Origin.CLIENT:
-            checked = self.validator.validate(records, now_ms)
-        else:
-            checked = self.validator.accept_own(records, now_ms)
+        if checked is None:
+            check = self.validator.validate if origin is Origin.CLIENT else self.validator.accept_own
+            checked = check(records, now_ms)
         records, header = checked.records, checked.header
         offset = self.end_offset
         marker: Marker | None = None

@@ -19,7 +19,7 @@ import msgspec
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.core.limits import UNFOLDED_BATCH_BYTES_MAX
+from moldau.core.limits import KIB, UNFOLDED_BATCH_BYTES_MAX
 from moldau.log.errors import LogError
 from moldau.log.record_sizes import RECORD_BYTES_MIN, WALKED_RECORDS_MAX, check_sizes, sizes_add_up
 from moldau.wire.batch import (
@@ -56,7 +56,11 @@ LEGACY_OVERHEAD_BYTES = (
 HEADER_TO_MAGIC_BYTES = 17
 ZSTD_VERSION_MIN = 7  # older Produce versions belong to clients that cannot read zstd
 
+OPENED_BYTES_AT_ONCE = 64 * KIB  # of records as they are: each takes a microsecond, and may be seven bytes long
+UNFOLDED_BYTES_AT_ONCE = 4 * KIB  # of compressed ones, which may unfold a thousandfold
+
 _ATTRIBUTES = Struct(">h")
+_ATTRIBUTES_AND_TIMES = Struct(">h4xqq")
 _MAX_TIMESTAMP = Struct(">q")
 _MAX_TIMESTAMP_AT = 35
 
@@ -141,6 +145,19 @@ class Validator:
         self._takes_as_is = 0 if plain else NOTHING  # the attributes of a batch that need no second look
         self._unfolded_bytes_max = max(UNFOLDED_BATCH_BYTES_MAX, 4 * config.max_message_bytes)
 
+    def takes_long(self, records: memoryview, now_ms: int) -> bool:
+        """Whether a batch must be opened that may hold very much: in a thread, or everybody else would wait.
+
+        `validate` looks at nothing but the batch and the time, so it may run there.
+        """
+        size = len(records)
+        if size < HEADER_BYTES:
+            return False
+        attributes, base_timestamp, max_timestamp = _ATTRIBUTES_AND_TIMES.unpack_from(records, ATTRIBUTES_AT)
+        if size <= (OPENED_BYTES_AT_ONCE if attributes & CODEC_MASK == 0 else UNFOLDED_BYTES_AT_ONCE):
+            return False
+        return self._compact or self._must_open(attributes, base_timestamp, max_timestamp, now_ms)
+
     def accept_own(self, records: memoryview, now_ms: int) -> Validated:
         """A batch that this broker built a moment ago: it is as the format wants it, and its checksum is right.
 
@@ -189,7 +206,7 @@ class Validator:
         self._check_header(header, from_client)
         if header.attributes & CODEC_MASK == 0:
             check_sizes(records, header.record_count)
-        if self._compact or self._must_open(header, now_ms):
+        if self._compact or self._must_open(header.attributes, header.base_timestamp, header.max_timestamp, now_ms):
             return self._open(records, header, now_ms)
         if self._is_append_time:
             return self._restamp(records, header, now_ms)
@@ -229,19 +246,17 @@ class Validator:
             f"in topic partition {self._partition}"
         )
 
-    def _must_open(self, header: BatchHeader, now_ms: int) -> bool:
+    def _must_open(self, attributes: int, base_timestamp: int, newest: int, now_ms: int) -> bool:
         """Also where the header gives itself away, so that the records must say what is true."""
-        attributes = header.attributes
         if attributes & LOG_APPEND_TIME:
             return True
         if self._target is not None and attributes & CODEC_MASK != self._target:
             return True
         if self._is_append_time:
             return False
-        newest = header.max_timestamp
         return (
             newest - now_ms > self._after_ms_max
-            or newest < header.base_timestamp
+            or newest < base_timestamp
             or now_ms - self._before_ms_max > 0  # the oldest record need not be the first, and the header has only that
         )
 

@@ -16,6 +16,7 @@ from moldau.log.file_range import FileRange
 from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
 from moldau.log.producer_state import Origin
+from moldau.log.validation import Validated
 
 NO_EPOCH = -1
 NO_LEADER = -1
@@ -107,13 +108,16 @@ class Partition:
             return ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if self.is_leader else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def append(self, records: memoryview, *, now_ms: int, verified: bool = False) -> Appended:
+    def append(
+        self, records: memoryview, *, now_ms: int, verified: bool = False, checked: Validated | None = None
+    ) -> Appended:
         """Append a client's batches as the leader; raises LogError and changes nothing if they can't be.
 
-        `verified` says that their transaction's coordinator knows of this partition.
+        `verified` says that their transaction's coordinator knows of this partition, `checked` is what the log's
+        validator made of them, if somebody asked it already.
         """
         appended = self.log.append_as_leader(
-            records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms, verified=verified
+            records, leader_epoch=self.leadership.leader_epoch, now_ms=now_ms, verified=verified, checked=checked
         )
         if not appended.duplicate:
             self._advance_high_watermark(self.log.end_offset)

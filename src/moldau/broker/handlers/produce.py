@@ -20,7 +20,7 @@ from moldau.core.ids import TopicPartition
 from moldau.core.limits import RECEIVE_BYTES
 from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
-from moldau.log.validation import check_request
+from moldau.log.validation import UNFOLDED_BYTES_AT_ONCE, Validated, check_request
 from moldau.replication.partition import Partition
 from moldau.transactions.transaction import Producer
 from moldau.wire.api import ApiKey
@@ -50,7 +50,9 @@ _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH
 class Work:
     """What holds for all partitions of one request, and what they leave to be done at its end."""
 
-    __slots__ = ("acks", "client_id", "has_refusal", "now_ms", "services", "to_flush", "transactional_id", "version")
+    __slots__ = (
+        "acks", "checked", "client_id", "has_refusal", "now_ms", "services", "to_flush", "transactional_id", "version",
+    )  # fmt: skip
 
     def __init__(self, request: ProduceRequest, context: Context) -> None:
         self.acks = request.acks
@@ -61,6 +63,7 @@ class Work:
         self.now_ms = context.services.clock.now_ms()
         self.has_refusal = False
         self.to_flush: list[PartitionLog] = []
+        self.checked: dict[int, Validated | ApiError] = {}
 
 
 Answer: TypeAlias = "ProduceResponse | asyncio.Future[ProduceResponse | Encoded[ProduceResponse] | None] | None"
@@ -74,6 +77,10 @@ def produce(request: ProduceRequest, context: Context) -> Answer:
         if count > PARTITIONS_AT_ONCE:
             own_records(request)
             return asyncio.ensure_future(_store_in_slices(request, work, context))
+    long = _long_batches(request, work)
+    if long:
+        own_records(request)
+        return asyncio.ensure_future(_store_opened(request, work, context, long))
     topics: list[TopicProduceResponse] = []
     for topic in request.topic_data:
         if topic.partition_data:
@@ -96,6 +103,39 @@ def own_records(request: ProduceRequest) -> None:
     if sum(len(data.records or b"") for data in every) <= RECEIVE_BYTES:
         for data in every:
             data.records = memoryview(bytearray(data.records or b""))
+
+
+def _long_batches(request: ProduceRequest, work: Work) -> list[tuple[Partition, PartitionProduceData]]:
+    """Those that are validated in a thread, for they must be opened and may hold very much."""
+    found = []
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None and len(data.records) > UNFOLDED_BYTES_AT_ONCE:
+                partition = _find(topic, data, work)
+                if partition is not None and partition.log.validator.takes_long(data.records, work.now_ms):
+                    found.append((partition, data))
+    return found
+
+
+async def _store_opened(
+    request: ProduceRequest,
+    work: Work,
+    context: Context,
+    long: list[tuple[Partition, PartitionProduceData]],
+) -> ProduceResponse | Encoded[ProduceResponse] | None:
+    loop = asyncio.get_running_loop()
+    for partition, data in long:
+        checking = loop.run_in_executor(work.services.executor, _checked, partition, data, work.now_ms)
+        work.checked[id(data)] = await checking
+    return await _store_in_slices(request, work, context)
+
+
+def _checked(partition: Partition, data: PartitionProduceData, now_ms: int) -> Validated | ApiError:
+    assert isinstance(data.records, memoryview), "a missing one is not opened"
+    try:
+        return partition.log.validator.validate(data.records, now_ms)
+    except ApiError as wrong:
+        return wrong.with_traceback(None)  # for it holds what was unfolded
 
 
 async def _store_in_slices(
@@ -131,17 +171,22 @@ def _response(topics: list[TopicProduceResponse], work: Work, context: Context) 
     return response
 
 
-def _store(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> PartitionProduceResponse:
+def _find(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> Partition | None:
     partitions = work.services.partitions
-    by_id = work.version >= TOPIC_IDS_SINCE
-    partition = partitions.get_by_id(topic.topic_id, data.index) if by_id else partitions.get(topic.name, data.index)
+    if work.version >= TOPIC_IDS_SINCE:
+        return partitions.get_by_id(topic.topic_id, data.index)
+    return partitions.get(topic.name, data.index)
+
+
+def _store(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> PartitionProduceResponse:
+    partition = _find(topic, data, work)
     try:
         return _append(partition, data, work)
     except ApiError as wrong:
         work.has_refusal = True
         # The error must not outlive this block: its traceback holds what was unfolded, and a name for it a cycle.
         if partition is None and wrong.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            topic_id = topic.topic_id if by_id else None
+            topic_id = topic.topic_id if work.version >= TOPIC_IDS_SINCE else None
             reason = _not_here(topic.name, topic_id, index=data.index, services=work.services)
             return _refused(reason, data, partition=None, version=work.version)
         return _refused(wrong, data, partition=partition, version=work.version)
@@ -162,8 +207,11 @@ def _append(partition: Partition | None, data: PartitionProduceData, work: Work)
         verified = _verify(partition, records, work)
     if partition.is_internal:
         _refuse_internal(partition, work)
+    checked = work.checked.get(id(data)) if work.checked else None
     try:
-        appended = partition.append(records, now_ms=work.now_ms, verified=verified)
+        if isinstance(checked, ApiError):
+            raise checked
+        appended = partition.append(records, now_ms=work.now_ms, verified=verified, checked=checked)
     except InvalidRecord as wrong:
         raise LogError(wrong.code, wrong.message) from None
     if partition.log.must_flush:
