@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moldau.broker.cold_reads import STRIDE_BYTES, ColdReads, is_cold, may_be_cold, warm
-from moldau.broker.later import Later
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.log.file_range import FileRange
 from moldau.log.files import OpenFile
 from tests.coordinator.loops import on_a_loop
@@ -67,7 +67,7 @@ async def test_a_response_waits_until_its_records_are_in_the_cache(tmp_path: Pat
     if not is_cold(records):
         pytest.skip("this file system keeps everything in memory")
     answer = reads.response("cold", [(partition, records)])
-    assert isinstance(answer, Later)
+    assert isinstance(answer, DelayedResponse)
     done: Future[str | None] = get_running_loop().create_future()
     answer.add_done_callback(lambda later: done.set_result(later.result()))
     assert await done == "cold"

@@ -15,9 +15,9 @@ import pytest
 from moldau.broker.api import Api, api
 from moldau.broker.connection_quotas import ConnectionQuotas
 from moldau.broker.context import Context, Services
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
-from moldau.broker.later import Later
 from moldau.broker.listener import ConnectionLimits, Listener
 from moldau.core.errors import ProtocolViolation
 from moldau.log.file_range import FileRange
@@ -140,7 +140,7 @@ def failing_future(failure: type[BaseException]) -> Callable[[], Any]:
 
 def failing_later(failure: type[BaseException]) -> Callable[[], Any]:
     def fail() -> Any:
-        later: Later[Any] = Later()
+        later: DelayedResponse[Any] = DelayedResponse()
         asyncio.get_running_loop().call_soon(later.set_exception, failure("planted"))
         return later
 
@@ -149,7 +149,7 @@ def failing_later(failure: type[BaseException]) -> Callable[[], Any]:
 
 def failed_already(failure: type[BaseException]) -> Callable[[], Any]:
     def fail() -> Any:
-        later: Later[Any] = Later()
+        later: DelayedResponse[Any] = DelayedResponse()
         later.set_exception(failure("planted"))
         return later
 

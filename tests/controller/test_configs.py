@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from moldau.controller.configs import (
+    AlterConfigOp,
     AlteredResource,
     ConfigChange,
-    Operation,
     ResourceChange,
     decide_alter_configs,
     decide_incremental_alter_configs,
@@ -19,7 +19,7 @@ from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from tests.controller.clusters import cluster, topic, topic_id
 
-SET, DELETE, APPEND, SUBTRACT = Operation
+SET, DELETE, APPEND, SUBTRACT = AlterConfigOp
 TOPIC, BROKER, GROUP = 2, 4, 32
 CONFIG = BrokerConfig.of({"node.id": "1"})
 IMAGE = cluster(topic("orders", configs={"retention.ms": "5"}))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from moldau.controller.elections import decide_lead_again, decide_leaderless
-from moldau.controller.image import NO_LEADER
 from moldau.controller.machine import apply, snapshot_records
 from moldau.controller.records import LeadersChanged, decode_records, encode_records
 from moldau.core.decision import Decision
-from moldau.core.ids import TopicPartition
+from moldau.core.ids import NO_LEADER, TopicPartition
 from tests.controller.clusters import cluster, topic, topic_id
 
 IMAGE = cluster(topic("orders", 3), topic("returns", 1, number=101), brokers=2)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from moldau.coordinator.journal import Chunk, Entry, Producer, Stored
+from moldau.coordinator.journal import Chunk, Entry, Stored, TransactionalProducer
 from moldau.core.errors import ApiError, ErrorCode
 
 
 class MemoryJournal:
     def __init__(self, *, commits_at_once: bool = True, entry_bytes_max: int = 1_000_000) -> None:
         self.appends: list[list[Entry]] = []
-        self.producers: list[Producer | None] = []
+        self.producers: list[TransactionalProducer | None] = []
         self.entry_bytes_max = entry_bytes_max
         self.is_ours = True
         self.failure: ErrorCode | None = None
@@ -24,7 +24,7 @@ class MemoryJournal:
     def end_offset(self) -> int:
         return sum(len(append) for append in self.appends)
 
-    def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
+    def append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None = None) -> None:
         if self.fails_with is not None:
             raise self.fails_with
         self.appends.append(list(entries))

@@ -8,7 +8,7 @@ from pathlib import Path
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import TopicId, TopicPartition
 from moldau.log.partition_log import PartitionLog
-from moldau.replication.partition import Leadership, Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 
 TOPIC = "__consumer_offsets"
 TOPIC_ID = TopicId(bytes(range(16)))
@@ -37,7 +37,7 @@ def reopened(partition: Partition) -> Partition:
 
 
 def _led(log: PartitionLog, index: int) -> Partition:
-    return Partition(TOPIC, index, topic_id=TOPIC_ID, log=log, broker_id=0, leadership=Leadership(0, 0))
+    return Partition(TOPIC, index, topic_id=TOPIC_ID, log=log, broker_id=0, leadership=LeaderAndEpoch(0, 0))
 
 
 def flush_at_once(log: PartitionLog) -> Future[None]:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from moldau.broker.flushing import Flusher
-from moldau.coordinator.journal import PartitionJournal, Producer, Stored
+from moldau.coordinator.journal import PartitionJournal, Stored, TransactionalProducer
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.log.markers import encode_marker
+from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.producer_state import Marker
-from moldau.replication.partition import Leadership, Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 from tests.coordinator.loops import on_a_loop
 from tests.coordinator.partitions import flush_at_once, new_partition, reopened
 
@@ -58,7 +58,7 @@ def test_after_a_crash_too(tmp_path: Path) -> None:
 
 def test_records_of_a_transaction_say_so(tmp_path: Path) -> None:
     journal = journal_of(new_partition(tmp_path))
-    producer = Producer(7, 0)
+    producer = TransactionalProducer(7, 0)
     journal.append([(b"a", b"1")], 5, producer)
     journal.append([(b"b", b"2")], 5)
     journal.append(COMMIT, 5, producer._replace(ends=True))
@@ -70,9 +70,9 @@ def test_records_of_a_transaction_say_so(tmp_path: Path) -> None:
 
 def test_a_fenced_producer_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
     journal = journal_of(new_partition(tmp_path))
-    journal.append([(b"a", b"1")], 5, Producer(7, 2))
+    journal.append([(b"a", b"1")], 5, TransactionalProducer(7, 2))
     with pytest.raises(ApiError):
-        journal.append([(b"a", b"2")], 5, Producer(7, 1))
+        journal.append([(b"a", b"2")], 5, TransactionalProducer(7, 1))
     assert journal.end_offset == 1
 
 
@@ -81,8 +81,8 @@ def test_nobody_writes_after_another_broker_took_over(tmp_path: Path) -> None:
     journal = journal_of(partition)
     heard: list[bool] = []
     journal.watch(lambda: heard.append(journal.is_ours))
-    partition.lead(Leadership(1, 1))
-    partition.lead(Leadership(0, 2))
+    partition.lead(LeaderAndEpoch(1, 1))
+    partition.lead(LeaderAndEpoch(0, 2))
     assert heard == [False, False], "leading again is another life"
     with pytest.raises(ApiError) as refused:
         journal.append([(b"a", b"1")], 5)

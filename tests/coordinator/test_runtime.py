@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from moldau.coordinator.journal import Entry, Producer
+from moldau.coordinator.journal import Entry, TransactionalProducer
 from moldau.coordinator.runtime import Runtime
-from moldau.core.decision import Decision, Parked, Released, Slices, Timer, sliced
+from moldau.core.decision import Decision, Delayed, Released, Slices, Timer, sliced
 from moldau.core.errors import ApiError, ErrorCode
 from tests.coordinator.journals import MemoryJournal
 from tests.coordinator.loops import on_a_loop
@@ -102,7 +102,7 @@ async def test_facts_of_the_moment_are_not_logged() -> None:
 async def test_one_who_waits_is_released_when_the_facts_are_committed() -> None:
     journal = MemoryJournal(commits_at_once=False)
     tally = runtime(journal)
-    waiting = tally.write(say(reply=Parked("k")), failed)
+    waiting = tally.write(say(reply=Delayed("k")), failed)
     tally.write(say("A", released=(Released("k", "go"), Released("nobody", "go"))), failed)
     await asyncio.sleep(0.01)
     assert isinstance(waiting, Future)
@@ -114,7 +114,7 @@ async def test_one_who_waits_is_released_when_the_facts_are_committed() -> None:
 @on_a_loop
 async def test_one_may_be_released_by_its_own_decision() -> None:
     tally = runtime(MemoryJournal())
-    waiting = tally.write(say(reply=Parked("k"), released=(Released("k", "go"),)), failed)
+    waiting = tally.write(say(reply=Delayed("k"), released=(Released("k", "go"),)), failed)
     assert isinstance(waiting, Future)
     assert await waiting == "go"
 
@@ -122,8 +122,8 @@ async def test_one_may_be_released_by_its_own_decision() -> None:
 @on_a_loop
 async def test_who_asks_again_takes_the_place_of_who_asked_before() -> None:
     tally = runtime(MemoryJournal())
-    first = tally.write(say(reply=Parked("k")), failed)
-    second = tally.write(say(reply=Parked("k")), failed)
+    first = tally.write(say(reply=Delayed("k")), failed)
+    second = tally.write(say(reply=Delayed("k")), failed)
     tally.write(say(released=(Released("k", "go"),)), failed)
     assert isinstance(first, Future)
     assert isinstance(second, Future)
@@ -134,7 +134,7 @@ async def test_who_asks_again_takes_the_place_of_who_asked_before() -> None:
 @on_a_loop
 async def test_one_whose_connection_is_gone_is_no_trouble() -> None:
     tally = runtime(MemoryJournal())
-    waiting = tally.write(say(reply=Parked("k")), failed)
+    waiting = tally.write(say(reply=Delayed("k")), failed)
     assert isinstance(waiting, Future)
     waiting.cancel()
     assert tally.write(say(released=(Released("k", "go"),)), failed) == "done"
@@ -143,7 +143,7 @@ async def test_one_whose_connection_is_gone_is_no_trouble() -> None:
 @on_a_loop
 async def test_timers_decide_too() -> None:
     tally = runtime(MemoryJournal())
-    waiting = tally.write(say(reply=Parked("k"), timers=(Timer("k", 1_005), Timer("other", 9_000_000))), failed)
+    waiting = tally.write(say(reply=Delayed("k"), timers=(Timer("k", 1_005), Timer("other", 9_000_000))), failed)
     assert isinstance(waiting, Future)
     assert await waiting == "timer"
     assert (tally.machine.fired, tally.machine.words) == (["k"], ["Tk"])
@@ -180,7 +180,7 @@ async def test_when_the_journal_fails_everybody_hears_and_the_runtime_ends(wrong
     journal = MemoryJournal()
     journal.fails_with = ApiError(wrong)
     tally = runtime(journal)
-    waiting = tally.write(say(reply=Parked("k"), timers=(Timer("t", 1_001),)), failed)
+    waiting = tally.write(say(reply=Delayed("k"), timers=(Timer("t", 1_001),)), failed)
     writing = tally.write(say("A"), failed)
     assert isinstance(writing, Future)
     assert isinstance(waiting, Future)
@@ -249,7 +249,7 @@ async def test_more_than_a_batch_holds_goes_into_two() -> None:
 async def test_a_lost_partition_sends_everybody_away() -> None:
     journal = MemoryJournal(commits_at_once=False)
     tally = runtime(journal)
-    waiting = tally.write(say(reply=Parked("k")), failed)
+    waiting = tally.write(say(reply=Delayed("k")), failed)
     writing = tally.write(say("A"), failed)
     await asyncio.sleep(0.01)
     journal.lose()
@@ -274,22 +274,22 @@ async def test_what_belongs_to_a_transaction_is_a_batch_of_its_own() -> None:
     journal = MemoryJournal()
     tally = runtime(journal)
     before = tally.write(say("A"), failed)
-    assert tally.write(say("B"), failed, producer=Producer(7, 0)) == "done"
+    assert tally.write(say("B"), failed, producer=TransactionalProducer(7, 0)) == "done"
     after = tally.write(say("C"), failed)
     assert isinstance(before, Future)
     assert isinstance(after, Future)
     assert [await before, await after] == ["done", "done"]
     assert [[key for key, _ in append] for append in journal.appends] == [[b"A"], [b"B"], [b"C"]]
-    assert journal.producers == [None, Producer(7, 0), None]
+    assert journal.producers == [None, TransactionalProducer(7, 0), None]
 
 
 @on_a_loop
 async def test_a_producer_that_the_log_refuses_harms_nobody_else() -> None:
     journal = MemoryJournal()
     tally = runtime(journal)
-    waiting = tally.write(say(reply=Parked("k")), failed)
+    waiting = tally.write(say(reply=Delayed("k")), failed)
     journal.fails_with = ApiError(ErrorCode.INVALID_PRODUCER_EPOCH)
-    assert tally.write(say("A"), failed, producer=Producer(7, 0)) == "INVALID_PRODUCER_EPOCH"
+    assert tally.write(say("A"), failed, producer=TransactionalProducer(7, 0)) == "INVALID_PRODUCER_EPOCH"
     assert (tally.machine.words, tally.is_stopped) == ([], False)
     assert isinstance(waiting, Future)
     assert not waiting.done()
@@ -358,7 +358,7 @@ async def test_a_long_decision_that_breaks_is_answered(caplog: pytest.LogCapture
 async def test_what_is_too_large_for_a_batch_may_be_decided_otherwise() -> None:
     journal = MemoryJournal(entry_bytes_max=1_000)
     tally = runtime(journal)
-    waiting = tally.write(say(reply=Parked("k")), failed)
+    waiting = tally.write(say(reply=Delayed("k")), failed)
     instead = Decision(("B",), "instead", released=(Released("k", "too large"),))
     answer = tally.write(say("A" * 2_000, otherwise=lambda _: instead), failed)
     assert isinstance(answer, Future)

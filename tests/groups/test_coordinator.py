@@ -7,7 +7,7 @@ from asyncio import Future
 from pathlib import Path
 from typing import Any
 
-from moldau.coordinator.journal import Producer
+from moldau.coordinator.journal import TransactionalProducer
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
@@ -16,7 +16,7 @@ from moldau.groups.classic.membership import Syncing
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import GroupLimits
 from moldau.groups.offsets.classic import CommittedPartition, Committing
-from moldau.replication.partition import Leadership, Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.sync_group import SyncGroupResponse
 from tests.coordinator.loops import on_a_loop
@@ -124,10 +124,10 @@ async def test_a_partition_that_is_led_elsewhere_has_its_coordinator_there(tmp_p
         ),
         lambda error: JoinGroupResponse(error_code=error),
     )
-    broker.partition_of(GROUP).lead(Leadership(1, 1))
+    broker.partition_of(GROUP).lead(LeaderAndEpoch(1, 1))
     assert (await done(waiting)).error_code == ErrorCode.NOT_COORDINATOR
     assert await broker.commit(GROUP, 1) == [ErrorCode.NOT_COORDINATOR]
-    broker.partition_of(GROUP).lead(Leadership(0, 2))
+    broker.partition_of(GROUP).lead(LeaderAndEpoch(0, 2))
     await broker.loaded()
     assert await broker.commit(GROUP, 1) == [ErrorCode.NONE]
 
@@ -146,10 +146,12 @@ async def test_transactions_survive_a_crash_open_or_ended(tmp_path: Path) -> Non
     index = broker.groups.index_of(GROUP)
     for producer_id, offset, partition in ((1, 10, 0), (2, 20, 1), (3, 30, 2)):
         request = Committing(group_id=GROUP, partitions=[CommittedPartition("orders", partition, offset)])
-        committed = broker.groups.commit_in_transaction(request, Producer(producer_id, 0))
+        committed = broker.groups.commit_in_transaction(request, TransactionalProducer(producer_id, 0))
         assert await done(committed) == [ErrorCode.NONE]
     ended = [
-        broker.groups.end_transaction(index, Producer(producer_id, 0), is_commit=is_commit, coordinator_epoch=0)
+        broker.groups.end_transaction(
+            index, TransactionalProducer(producer_id, 0), is_commit=is_commit, coordinator_epoch=0
+        )
         for producer_id, is_commit in ((1, True), (2, False))
     ]
     assert [await done(each) for each in ended] == [ErrorCode.NONE] * 2
@@ -157,7 +159,7 @@ async def test_transactions_survive_a_crash_open_or_ended(tmp_path: Path) -> Non
     broker.crash()
     await broker.loaded()
     assert await broker.offsets(GROUP) == {("orders", 0): 10}
-    last = broker.groups.end_transaction(index, Producer(3, 0), is_commit=True, coordinator_epoch=0)
+    last = broker.groups.end_transaction(index, TransactionalProducer(3, 0), is_commit=True, coordinator_epoch=0)
     assert await done(last) is ErrorCode.NONE
     assert await broker.offsets(GROUP) == {("orders", 0): 10, ("orders", 2): 30}
 

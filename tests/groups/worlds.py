@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from moldau.core.decision import Decision, Parked
+from moldau.core.decision import Decision, Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import Group, State
 from moldau.groups.classic.members import Joining, Protocol
@@ -72,7 +72,7 @@ class World:
             self.timers.pop(timer.key, None)
             if timer.at_ms is not None:
                 self.timers[timer.key] = timer.at_ms
-        if isinstance(decision.reply, Parked):
+        if isinstance(decision.reply, Delayed):
             self.parked.add(decision.reply.key)
         for released in decision.released:
             if released.key in self.parked:

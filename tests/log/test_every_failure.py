@@ -17,8 +17,8 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset
+from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.errors import LogError
-from moldau.log.markers import encode_marker
 from moldau.log.partition_log import PartitionLog
 from moldau.log.producer_state import Origin
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch

@@ -10,9 +10,9 @@ import pytest
 
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
+from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.errors import LogError
 from moldau.log.leader_epochs import EpochEnd, EpochStart
-from moldau.log.markers import encode_marker
 from moldau.log.partition_log import EMPTY, Appended, PartitionLog
 from moldau.log.producer_state import Origin
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Codec, Record, batches, build_batch, read_header

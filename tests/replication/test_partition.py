@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from moldau.core.errors import ErrorCode
-from moldau.log.markers import encode_marker
-from moldau.replication.partition import Leadership, Partition
+from moldau.log.end_transaction_marker import encode_marker
+from moldau.replication.partition import LeaderAndEpoch, Partition
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch
 from tests.log.samples import NOW_MS, TOPIC_ID, batch, create
 
@@ -14,7 +14,7 @@ PRODUCER = 7
 
 
 def led(folder: Path) -> Partition:
-    return Partition("orders", 0, topic_id=TOPIC_ID, log=create(folder), broker_id=1, leadership=Leadership(1, 0))
+    return Partition("orders", 0, topic_id=TOPIC_ID, log=create(folder), broker_id=1, leadership=LeaderAndEpoch(1, 0))
 
 
 def transact(partition: Partition, sequence: int, *, commit: bool) -> None:
@@ -41,6 +41,6 @@ def test_an_offline_partition_is_not_led_again(tmp_path: Path) -> None:
     partition.log.offline = "Input/output error"
     partition.go_offline()
     assert partition.check_leader(-1) is ErrorCode.KAFKA_STORAGE_ERROR
-    partition.lead(Leadership(1, 5))
+    partition.lead(LeaderAndEpoch(1, 5))
     assert not partition.is_leader
     assert partition.check_leader(0) is partition.refusal is ErrorCode.KAFKA_STORAGE_ERROR

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from moldau.broker import reading
-from moldau.broker.markers import Markers
+from moldau.broker.marker_appends import MarkerAppends
 from moldau.coordinator.journal import Stored
 from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision
@@ -25,21 +25,21 @@ from moldau.groups.shard import GroupShard
 from moldau.replication.partition import Partition
 from moldau.transactions import producers, transaction
 from moldau.transactions.coordinator import TransactionCoordinator
-from moldau.transactions.markers import MarkersDue
+from moldau.transactions.markers_due import MarkersDue
 from moldau.transactions.shard import TransactionShard
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def skip_a_marker(patch: pytest.MonkeyPatch) -> None:
-    write = Markers.write
+    write = MarkerAppends.write
 
-    def forgetful(self: Markers, where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> Any:
+    def forgetful(self: MarkerAppends, where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> Any:
         if where.partition == 1 and not where.topic.startswith("__"):
             return ErrorCode.NONE
         return write(self, where, due, coordinator_epoch)
 
-    patch.setattr(Markers, "write", forgetful)
+    patch.setattr(MarkerAppends, "write", forgetful)
 
 
 def admit_anybody(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from moldau.broker.api import Api
 from moldau.broker.cold_reads import ColdReads
 from moldau.broker.context import Context, Peer, Services
 from moldau.broker.fetch_sessions import FetchSessions
-from moldau.broker.markers import Markers
+from moldau.broker.marker_appends import MarkerAppends
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
 from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig
@@ -24,10 +24,10 @@ from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPI
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.log.compaction.cleaner import Cleaner
-from moldau.replication.partition import Leadership, Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
-from moldau.transactions.markers import MarkersDue
+from moldau.transactions.markers_due import MarkersDue
 from moldau.wire.frame import RequestHeader
 from tests.coordinator.partitions import flush_at_once
 from tests.simulation.disk import Crash, CrashingLog, Disk, Fate, OnAppended
@@ -95,7 +95,7 @@ class Node:
 
     def _start(self) -> None:
         around, now_ms = self._around, self._around.now_ms()
-        leadership = Leadership(BROKER_ID, self._leader_epoch)
+        leadership = LeaderAndEpoch(BROKER_ID, self._leader_epoch)
         for each in around.disk.partitions:
             log = CrashingLog(around.disk.open(each, now_ms), self, around.on_appended())
             topic_id = around.disk.topic_id(each.topic)
@@ -128,7 +128,7 @@ class Node:
             flush=flush_at_once,
             config_of=lambda _: around.consumer_config,
         )
-        markers = Markers(partitions, groups, clock, flush_at_once)
+        markers = MarkerAppends(partitions, groups, clock, flush_at_once)
 
         def write_marker(where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> Any:
             return markers.write(where, due, coordinator_epoch)

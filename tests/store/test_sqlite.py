@@ -15,7 +15,7 @@ import pytest
 from moldau.core.clock import SystemClock
 from moldau.store.process import ProcessId, is_alive, this_process
 from moldau.store.sqlite import SqliteStore
-from moldau.store.store import START, CorruptStore, Entry, Fenced, Leadership, Registration, StoreError, Tail
+from moldau.store.store import START, ControllerAndEpoch, CorruptStore, Entry, Fenced, Registration, StoreError, Tail
 
 GONE = ProcessId(pid=2**22 - 1, started=1)  # above the default limit of process numbers
 
@@ -103,9 +103,9 @@ def test_a_living_controller_stays_until_it_resigns(tmp_path: Path) -> None:
             leader = await one.elect(1)
             assert await two.elect(2) == leader
             await one.resign(leader)
-            assert await two.elect(2) == Leadership(2, leader.epoch + 1)
+            assert await two.elect(2) == ControllerAndEpoch(2, leader.epoch + 1)
             await one.resign(leader)
-            assert await one.elect(1) == Leadership(2, leader.epoch + 1)
+            assert await one.elect(1) == ControllerAndEpoch(2, leader.epoch + 1)
 
     run(test)
 

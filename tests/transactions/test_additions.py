@@ -12,15 +12,15 @@ from moldau.transactions.additions import client_version_of, decide_add_partitio
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
 from moldau.transactions.timers import timeout_key
-from moldau.transactions.transaction import Producer, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
 from tests.transactions.worlds import ID, P0, P1, TIMEOUT_MS, World, transaction
 
 NOW_MS = 2_000
-US = Producer(7, 3)
+US = ProducerIdAndEpoch(7, 3)
 
 
 def decide(
-    before: Transaction | None, producer: Producer = US, *partitions: TopicPartition, client_version: int = 0
+    before: Transaction | None, producer: ProducerIdAndEpoch = US, *partitions: TopicPartition, client_version: int = 0
 ) -> Decision[ErrorCode]:
     return decide_add_partitions(
         before, producer, frozenset(partitions or {P0}), client_version=client_version, now_ms=NOW_MS
@@ -53,8 +53,8 @@ def test_what_is_known_already_costs_no_record() -> None:
 
 
 @pytest.mark.parametrize("state", [State.PREPARE_COMMIT, State.PREPARE_ABORT])
-@pytest.mark.parametrize("producer", [US, Producer(7, 2), Producer(8, 3)])
-def test_the_next_transaction_waits_for_the_markers_of_this_one(state: State, producer: Producer) -> None:
+@pytest.mark.parametrize("producer", [US, ProducerIdAndEpoch(7, 2), ProducerIdAndEpoch(8, 3)])
+def test_the_next_transaction_waits_for_the_markers_of_this_one(state: State, producer: ProducerIdAndEpoch) -> None:
     assert decide(transaction(state), producer) == Decision.reply_only(ErrorCode.CONCURRENT_TRANSACTIONS)
 
 
@@ -62,12 +62,12 @@ def test_the_next_transaction_waits_for_the_markers_of_this_one(state: State, pr
 @pytest.mark.parametrize(
     ("producer", "error"),
     [
-        (Producer(8, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (Producer(7, 2), ErrorCode.PRODUCER_FENCED),
-        (Producer(7, 4), ErrorCode.PRODUCER_FENCED),
+        (ProducerIdAndEpoch(8, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ProducerIdAndEpoch(7, 2), ErrorCode.PRODUCER_FENCED),
+        (ProducerIdAndEpoch(7, 4), ErrorCode.PRODUCER_FENCED),
     ],
 )
-def test_another_producer_adds_nothing(state: State, producer: Producer, error: ErrorCode) -> None:
+def test_another_producer_adds_nothing(state: State, producer: ProducerIdAndEpoch, error: ErrorCode) -> None:
     assert decide(transaction(state), producer) == Decision.reply_only(error)
 
 
@@ -105,14 +105,14 @@ def test_verification_names_what_is_missing() -> None:
     ("before", "producer", "error"),
     [
         (None, US, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (transaction(State.ONGOING), Producer(8, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (transaction(State.ONGOING), Producer(7, 2), ErrorCode.PRODUCER_FENCED),
-        (transaction(State.PREPARE_COMMIT), Producer(7, 2), ErrorCode.PRODUCER_FENCED),
+        (transaction(State.ONGOING), ProducerIdAndEpoch(8, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (transaction(State.ONGOING), ProducerIdAndEpoch(7, 2), ErrorCode.PRODUCER_FENCED),
+        (transaction(State.PREPARE_COMMIT), ProducerIdAndEpoch(7, 2), ErrorCode.PRODUCER_FENCED),
         (transaction(State.PREPARE_COMMIT), US, ErrorCode.CONCURRENT_TRANSACTIONS),
         (transaction(State.PREPARE_ABORT), US, ErrorCode.CONCURRENT_TRANSACTIONS),
         (transaction(State.EMPTY), US, ErrorCode.TRANSACTION_ABORTABLE),
         (transaction(State.COMPLETE_COMMIT), US, ErrorCode.TRANSACTION_ABORTABLE),
     ],
 )
-def test_verification_of_others(before: Transaction | None, producer: Producer, error: ErrorCode) -> None:
+def test_verification_of_others(before: Transaction | None, producer: ProducerIdAndEpoch, error: ErrorCode) -> None:
     assert verify_partitions(before, producer, frozenset({P0})) == {P0: error}

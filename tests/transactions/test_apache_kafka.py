@@ -17,7 +17,7 @@ from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten, decode_fact, encode_fact
 from moldau.transactions.states import PREPARED, State
 from moldau.transactions.timers import timeout_key
-from moldau.transactions.transaction import Producer, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
 from moldau.wire.batch import Record, batches, build_batch, records
 from moldau.wire.codec import decode, encode
 from moldau.wire.messages.add_partitions_to_txn import (
@@ -138,7 +138,7 @@ class Candidate:
         return self.told(self.world.init(producer_id=producer_id, epoch=epoch, timeout_ms=timeout_ms))
 
     def end(self, number: int, epoch: int, is_commit: bool, version: int) -> Told:
-        producer = Producer(self.numbers.real(number), epoch)
+        producer = ProducerIdAndEpoch(self.numbers.real(number), epoch)
         return self.told(self.world.end(producer, is_commit=is_commit, version=version))
 
     def told(self, reply: Any) -> Told:
@@ -146,7 +146,7 @@ class Candidate:
         return Told(reply.error, self.numbers.of(reply.producer_id), reply.epoch)
 
     def add(self, number: int, epoch: int, is_verified: bool = False) -> Told:
-        producer = Producer(self.numbers.real(number), epoch)
+        producer = ProducerIdAndEpoch(self.numbers.real(number), epoch)
         if is_verified:
             return Told(self.world.shard.verify_partitions("copier", producer, frozenset({P0}))[P0])
         return Told(self.world.add(producer, P0, client_version=2))

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
-from moldau.replication.partition import Leadership, Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.endings import Ending
 from moldau.transactions.limits import TransactionLimits
-from moldau.transactions.markers import MarkersDue
+from moldau.transactions.markers_due import MarkersDue
 from moldau.transactions.producers import Initialising
 from moldau.transactions.states import State
-from moldau.transactions.transaction import LAST_USABLE_EPOCH, Producer, Transaction
+from moldau.transactions.transaction import LAST_USABLE_EPOCH, ProducerIdAndEpoch, Transaction
 from tests.coordinator.loops import on_a_loop
 from tests.coordinator.partitions import flush_at_once, new_partition, reopened
 
@@ -97,15 +97,15 @@ class Broker:
             await asyncio.sleep(0.001)
         raise AssertionError(self.attempts)
 
-    async def begin(self) -> Producer:
+    async def begin(self) -> ProducerIdAndEpoch:
         reply = await self.transactions.init_producer_id(Initialising(transactional_id=NAME, timeout_ms=60_000))
         assert reply.error is ErrorCode.NONE
-        producer = Producer(reply.producer_id, reply.epoch)
+        producer = ProducerIdAndEpoch(reply.producer_id, reply.epoch)
         admitted = self.transactions.admit(NAME, producer, ORDERS, adds=True)
         assert set(admitted.values()) == {ErrorCode.NONE}
         return producer
 
-    async def end(self, producer: Producer, *, is_commit: bool = True) -> ErrorCode:
+    async def end(self, producer: ProducerIdAndEpoch, *, is_commit: bool = True) -> ErrorCode:
         request = Ending(
             transactional_id=NAME, producer_id=producer[0], epoch=producer[1], is_commit=is_commit, api_version=5
         )
@@ -119,7 +119,7 @@ async def test_an_outcome_is_followed_by_a_marker_for_every_partition(tmp_path: 
     assert await broker.end(producer) is ErrorCode.NONE
     await broker.until(State.COMPLETE_COMMIT)
     assert [where for where, _ in broker.markers] == sorted(ORDERS)
-    assert {(due.producer, due.is_commit) for _, due in broker.markers} == {(Producer(100, 1), True)}
+    assert {(due.producer, due.is_commit) for _, due in broker.markers} == {(ProducerIdAndEpoch(100, 1), True)}
     await broker.transactions.stop()
 
 
@@ -188,7 +188,7 @@ async def test_an_open_transaction_is_there_after_a_crash(tmp_path: Path) -> Non
 async def test_another_broker_answers_when_the_partition_is_lost(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     producer = await broker.begin()
-    broker.partitions[broker.transactions.index_of(NAME)].lead(Leadership(7, 1))
+    broker.partitions[broker.transactions.index_of(NAME)].lead(LeaderAndEpoch(7, 1))
     assert await broker.end(producer) is ErrorCode.NOT_COORDINATOR
     assert set(broker.transactions.admit(NAME, producer, ORDERS, adds=True).values()) == {ErrorCode.NOT_COORDINATOR}
     await broker.transactions.stop()

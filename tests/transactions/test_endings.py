@@ -15,7 +15,7 @@ from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
 from moldau.transactions.timers import MARKERS, timeout_key
-from moldau.transactions.transaction import Producer, ProducerReply, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply, Transaction
 from tests.transactions.worlds import FIRST, ID, SECOND, ending, transaction
 
 ENDED = (Timer(timeout_key(ID), None),)
@@ -133,7 +133,7 @@ def test_with_the_last_epoch_comes_another_producer_id() -> None:
     prepared = changed.transaction
     assert (prepared.producer_id, prepared.epoch, prepared.next_producer_id) == (7, 32767, 50)
 
-    marked = decide_markers_written(prepared, Producer(7, 32767), is_commit=True, now_ms=NOW_MS)
+    marked = decide_markers_written(prepared, ProducerIdAndEpoch(7, 32767), is_commit=True, now_ms=NOW_MS)
     (changed,) = marked.records
     done = changed.transaction
     assert (done.producer_id, done.epoch, done.previous_producer_id, done.next_producer_id) == (50, 0, 7, -1)
@@ -174,7 +174,7 @@ def test_a_fence_in_the_first_protocol_forgets_the_epoch_before() -> None:
 @pytest.mark.parametrize("state", State, ids=lambda state: state.label)
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_markers_complete_only_what_they_were_written_for(state: State, is_commit: bool) -> None:
-    decision = decide_markers_written(transaction(state), Producer(7, 3), is_commit=is_commit, now_ms=NOW_MS)
+    decision = decide_markers_written(transaction(state), ProducerIdAndEpoch(7, 3), is_commit=is_commit, now_ms=NOW_MS)
     if state is not (State.PREPARE_COMMIT if is_commit else State.PREPARE_ABORT):
         assert decision == Decision.reply_only(ErrorCode.INVALID_TXN_STATE)
         return
@@ -184,7 +184,7 @@ def test_markers_complete_only_what_they_were_written_for(state: State, is_commi
 
 def test_markers_of_an_older_epoch_complete_nothing() -> None:
     before = transaction(State.PREPARE_ABORT)
-    older = decide_markers_written(before, Producer(7, 2), is_commit=False, now_ms=NOW_MS)
-    other = decide_markers_written(before, Producer(8, 3), is_commit=False, now_ms=NOW_MS)
+    older = decide_markers_written(before, ProducerIdAndEpoch(7, 2), is_commit=False, now_ms=NOW_MS)
+    other = decide_markers_written(before, ProducerIdAndEpoch(8, 3), is_commit=False, now_ms=NOW_MS)
     assert older == Decision.reply_only(ErrorCode.PRODUCER_FENCED)
     assert other == Decision.reply_only(ErrorCode.INVALID_PRODUCER_ID_MAPPING)

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.transactions.markers import MarkersDue
+from moldau.transactions.markers_due import MarkersDue
 from moldau.transactions.producers import Initialising
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import NEXT, PREPARED, State
 from moldau.transactions.timers import TIMEOUT
-from moldau.transactions.transaction import Producer, ProducerReply, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply, Transaction
 from tests.transactions.worlds import FIRST, ID, SECOND, World, ending, initialising, transaction
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -56,7 +56,7 @@ class History:
     def __init__(self, epoch: int) -> None:
         self.world = World()
         self.world.run(Decision((TransactionChanged(transaction(epoch=epoch)),), None))
-        self.producers = [Producer(7, epoch)]
+        self.producers = [ProducerIdAndEpoch(7, epoch)]
         self.known_ids = {7}
         self.number = 0  # of the transaction that is open, or was the last
         self.outcomes: dict[int, bool] = {}  # whether a transaction was committed
@@ -82,7 +82,7 @@ class History:
                 self.crash()
         self.check_recovery()
 
-    def decide(self, decision: Decision[Any], asker: Producer | None = None, *, is_lost: bool = False) -> Any:
+    def decide(self, decision: Decision[Any], asker: ProducerIdAndEpoch | None = None, *, is_lost: bool = False) -> Any:
         """Check a decision against the rules and let it happen, unless the coordinator crashes before it is written."""
         before = self.world[ID]
         for fact in decision.records:
@@ -96,7 +96,7 @@ class History:
             self.note(before, fact.transaction)
         return self.world.run(decision)
 
-    def check_move(self, before: Transaction, after: Transaction, asker: Producer | None) -> None:
+    def check_move(self, before: Transaction, after: Transaction, asker: ProducerIdAndEpoch | None) -> None:
         assert (before.state, after.state) in MOVES
         if after.producer_id == before.producer_id:
             assert after.epoch >= before.epoch, "epochs never go back"
@@ -124,23 +124,23 @@ class History:
     def spare_id(self) -> Any:
         return self.world.spare_id() if self.world.shard.needs_producer_id(ID) else None
 
-    def init(self, request: Initialising, asker: Producer | None, *, is_lost: bool) -> None:
+    def init(self, request: Initialising, asker: ProducerIdAndEpoch | None, *, is_lost: bool) -> None:
         decision = self.world.shard.decide_init_producer_id(request, spare_id=self.spare_id(), now_ms=self.world.now_ms)
         self.remember(self.decide(decision, asker, is_lost=is_lost))
 
     def remember(self, reply: ProducerReply | None) -> None:
         if reply is not None and reply.error is ErrorCode.NONE:
             assert (reply.producer_id, reply.epoch) == self.world[ID].successor
-            self.producers.append(Producer(reply.producer_id, reply.epoch))
+            self.producers.append(ProducerIdAndEpoch(reply.producer_id, reply.epoch))
 
-    def add(self, producer: Producer, step: Step) -> None:
+    def add(self, producer: ProducerIdAndEpoch, step: Step) -> None:
         partitions = frozenset(each for each in PARTITIONS if step.number >> each.partition & 1)
         decision = self.world.shard.decide_add_partitions(
             ID, producer, partitions, client_version=0 if step.version == FIRST else 2, now_ms=self.world.now_ms
         )
         self.decide(decision, producer, is_lost=step.is_lost)
 
-    def end(self, producer: Producer, step: Step) -> None:
+    def end(self, producer: ProducerIdAndEpoch, step: Step) -> None:
         request = ending(
             is_commit=step.is_commit, version=step.version, producer_id=producer.producer_id, epoch=producer.epoch
         )

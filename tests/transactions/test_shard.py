@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from moldau.core.config.broker import BrokerConfig
-from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId
 from moldau.transactions.errors import error_for_client
@@ -19,7 +19,7 @@ from moldau.transactions.limits import (
 from moldau.transactions.records import TransactionForgotten
 from moldau.transactions.states import State
 from moldau.transactions.timers import EXPIRY, MARKERS, timeout_key
-from moldau.transactions.transaction import Producer, ProducerReply
+from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply
 from moldau.wire.api import ApiKey
 from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, Stored, World, producer_of, transaction
 
@@ -41,7 +41,11 @@ def test_a_transaction_that_lasts_too_long_is_aborted_and_its_producer_can_abort
     assert world[ID].state is State.PREPARE_ABORT
     assert world.timers == {}
     (due,) = world.mark_all()
-    assert (due.is_commit, due.producer, due.partitions) == (False, Producer(us.producer_id, 1), frozenset({P0}))
+    assert (due.is_commit, due.producer, due.partitions) == (
+        False,
+        ProducerIdAndEpoch(us.producer_id, 1),
+        frozenset({P0}),
+    )
     assert world.end(us).error is ErrorCode.INVALID_TXN_STATE
     assert world.end(us, is_commit=False) == ProducerReply(ErrorCode.NONE, us.producer_id, 1)
 
@@ -75,7 +79,7 @@ def test_a_time_out_with_the_last_epoch_needs_a_producer_id() -> None:
     assert world[ID].next_producer_id == 50
     assert world.shard.spare_id is None
     world.mark_all()
-    assert world[ID].successor == Producer(50, 0)
+    assert world[ID].successor == ProducerIdAndEpoch(50, 0)
 
 
 def test_recovery_keeps_deadlines_and_markers() -> None:
@@ -94,15 +98,15 @@ def test_recovery_keeps_deadlines_and_markers() -> None:
 def test_markers_are_waited_for_and_not_given_out_twice() -> None:
     world = World()
     shard = world.shard
-    assert shard.decide_next_markers(frozenset()) == Decision((), Parked(MARKERS))
+    assert shard.decide_next_markers(frozenset()) == Decision((), Delayed(MARKERS))
     us = producer_of(world.init())
     world.add(us)
     world.end(us)
     (due,) = shard.markers_due()
     assert shard.decide_next_markers(frozenset()) == Decision((), (due,))
-    assert shard.decide_next_markers({ID}) == Decision((), Parked(MARKERS))
+    assert shard.decide_next_markers({ID}) == Decision((), Delayed(MARKERS))
     assert world.run(shard.decide_markers_written(due, world.now_ms)) is ErrorCode.NONE
-    assert shard.decide_next_markers(frozenset()) == Decision((), Parked(MARKERS))
+    assert shard.decide_next_markers(frozenset()) == Decision((), Delayed(MARKERS))
     assert shard.decide_markers_written(due, world.now_ms) == Decision.reply_only(ErrorCode.INVALID_TXN_STATE)
 
 

@@ -9,11 +9,11 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions.endings import Ending
 from moldau.transactions.limits import TransactionLimits
-from moldau.transactions.markers import MarkersDue
+from moldau.transactions.markers_due import MarkersDue
 from moldau.transactions.producers import Initialising
 from moldau.transactions.shard import TransactionShard
 from moldau.transactions.states import State
-from moldau.transactions.transaction import Producer, ProducerReply, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply, Transaction
 
 R = TypeVar("R")
 
@@ -84,14 +84,14 @@ class World:
         spare_id = self.spare_id() if self.shard.needs_producer_id(request.transactional_id) else None
         return self.run(self.shard.decide_init_producer_id(request, spare_id=spare_id, now_ms=self.now_ms))
 
-    def add(self, producer: Producer, *partitions: TopicPartition, client_version: int = 0) -> ErrorCode:
+    def add(self, producer: ProducerIdAndEpoch, *partitions: TopicPartition, client_version: int = 0) -> ErrorCode:
         return self.run(
             self.shard.decide_add_partitions(
                 ID, producer, frozenset(partitions or {P0}), client_version=client_version, now_ms=self.now_ms
             )
         )
 
-    def end(self, producer: Producer, *, is_commit: bool = True, version: int = SECOND) -> ProducerReply:
+    def end(self, producer: ProducerIdAndEpoch, *, is_commit: bool = True, version: int = SECOND) -> ProducerReply:
         request = ending(is_commit=is_commit, version=version, producer_id=producer.producer_id, epoch=producer.epoch)
         spare_id = self.spare_id() if self.shard.needs_producer_id(ID) else None
         return self.run(self.shard.decide_end_txn(request, spare_id=spare_id, now_ms=self.now_ms))
@@ -116,6 +116,6 @@ class World:
         return world
 
 
-def producer_of(reply: ProducerReply) -> Producer:
+def producer_of(reply: ProducerReply) -> ProducerIdAndEpoch:
     assert reply.error is ErrorCode.NONE, reply
-    return Producer(reply.producer_id, reply.epoch)
+    return ProducerIdAndEpoch(reply.producer_id, reply.epoch)

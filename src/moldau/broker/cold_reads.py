@@ -12,7 +12,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from moldau.broker.later import Later
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.core.limits import KIB, MIB
 from moldau.log.file_range import FileRange
 from moldau.replication.partition import Partition
@@ -63,7 +63,7 @@ class ColdReads:
     def close(self) -> None:
         self._executor.shutdown()
 
-    def response(self, response: R, found: Iterable[tuple[Partition | None, FileRange]]) -> R | Later[R]:
+    def response(self, response: R, found: Iterable[tuple[Partition | None, FileRange]]) -> R | DelayedResponse[R]:
         """The response at once, or when the records of these partitions are in the page cache."""
         cold = [
             records
@@ -73,11 +73,11 @@ class ColdReads:
         if not cold:
             return response
         loop = get_running_loop()
-        later: Later[R] = Later()
+        later: DelayedResponse[R] = DelayedResponse()
         work = loop.run_in_executor(self._executor, warm, cold)
         work.add_done_callback(partial(_warmed, later, response))
         return later
 
 
-def _warmed(later: Later[R], response: R, _: object) -> None:
+def _warmed(later: DelayedResponse[R], response: R, _: object) -> None:
     later.set_result(response)

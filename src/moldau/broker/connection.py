@@ -25,7 +25,7 @@ from moldau.broker.refusals import Refusals
 from moldau.broker.turns import LONG_S, SLICE_S, Turns
 from moldau.core.errors import ProtocolViolation
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 PARTS_HELD_MAX = 16  # replies that wait for the ones behind them; each may be large, so there must not be many
 _UNREACHABLE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
@@ -238,13 +238,13 @@ class Connection:
             if ready:
                 self._outbox.send(ready)
         except OSError as lost:
-            log.debug("connection from %s lost: %s", self.peer, lost)
+            LOGGER.debug("connection from %s lost: %s", self.peer, lost)
         finally:
             self.close()
 
     def _report(self, wrong: BaseException, asked: memoryview | Unanswered | None) -> None:
         if asked is None and isinstance(wrong, OSError) and _is_farewell(wrong):
-            log.debug("connection from %s lost: %s", self.peer, wrong)
+            LOGGER.debug("connection from %s lost: %s", self.peer, wrong)
             return
         of_what = "" if asked is None else f" ({describe(asked)})"
         if isinstance(wrong, ProtocolViolation):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from moldau.broker.cold_reads import ColdReads
     from moldau.broker.fetch_sessions import FetchSessions
     from moldau.broker.flushing import Flusher
-    from moldau.broker.markers import Markers
+    from moldau.broker.marker_appends import MarkerAppends
     from moldau.broker.partitions import Partitions
     from moldau.broker.reconciliation import Reconciliation
     from moldau.controller.producer_ids import ProducerIds
@@ -47,7 +47,7 @@ class Services:
     """Threads for what would hold the loop."""
     groups: GroupCoordinator
     transactions: TransactionCoordinator
-    markers: Markers
+    markers: MarkerAppends
 
 
 @dataclass(slots=True, frozen=True)

@@ -12,10 +12,10 @@ from typing import Any
 from moldau.broker.answers import Encoded
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.broker.handlers.api_versions import unsupported_version
 from moldau.broker.inbox import PRODUCE
 from moldau.broker.large_requests import LargeRequests
-from moldau.broker.later import Later
 from moldau.broker.outbox import Part
 from moldau.core.errors import ProtocolViolation
 from moldau.core.limits import LARGE_REQUEST_BYTES, REQUEST_ELEMENTS_MAX
@@ -62,7 +62,7 @@ class Unanswered:
 
     __slots__ = ("_header", "_route", "future")
 
-    def __init__(self, future: Future[Any] | Later[Any], route: Route, header: RequestHeader) -> None:
+    def __init__(self, future: Future[Any] | DelayedResponse[Any], route: Route, header: RequestHeader) -> None:
         self.future = future
         self._route = route
         self._header = header
@@ -114,7 +114,7 @@ class Dispatch:
             return None
         if iscoroutine(answer):
             answer = asyncio.ensure_future(answer)
-        if isinstance(answer, Future | Later):
+        if isinstance(answer, Future | DelayedResponse):
             unanswered = Unanswered(answer, route, header)
             return unanswered.parts() if answer.done() else unanswered
         return route.reply(answer, correlation_id)

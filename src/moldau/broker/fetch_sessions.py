@@ -16,6 +16,7 @@ from collections import OrderedDict
 from typing import TypeAlias
 
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_PARTITION_LEADER_EPOCH
 from moldau.replication.partition import Partition
 from moldau.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -24,7 +25,6 @@ FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
 INT32_MAX = 2**31 - 1
 NEVER_TOLD = -1
-NO_EPOCH = -1
 TOPIC_IDS_SINCE = 13
 
 # Topics are named by name up to version 12 and by id from then on, and a session never mixes the two.
@@ -57,8 +57,8 @@ class Wanted:
     def ask(self, asked: FetchPartition) -> None:
         self.offset = asked.fetch_offset
         self.bytes_max = asked.partition_max_bytes
-        self.leader_epoch = max(NO_EPOCH, asked.current_leader_epoch)
-        self.last_epoch = max(NO_EPOCH, asked.last_fetched_epoch)
+        self.leader_epoch = max(NO_PARTITION_LEADER_EPOCH, asked.current_leader_epoch)
+        self.last_epoch = max(NO_PARTITION_LEADER_EPOCH, asked.last_fetched_epoch)
 
 
 class FetchSession:

@@ -21,7 +21,7 @@ from moldau.log.directories import Checkpoints
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 NEVER_MS = 2**63 - 1
 TICK_MS = 1_000
@@ -61,9 +61,9 @@ class Housekeeping:
             start = stored.log_start_offset
             try:
                 if stored.delete_old_segments(now_ms, partition.high_watermark):
-                    log.info("%s: now begins at %d, was %d", stored.partition, stored.log_start_offset, start)
+                    LOGGER.info("%s: now begins at %d, was %d", stored.partition, stored.log_start_offset, start)
             except ApiError as refused:
-                log.error("%s: old segments could not be deleted: %s", stored.partition, refused)
+                LOGGER.error("%s: old segments could not be deleted: %s", stored.partition, refused)
 
     async def _usable(self) -> AsyncIterator[Partition]:
         """In slices, what is not in a log directory that is offline, and was not deleted in between."""
@@ -79,7 +79,7 @@ class Housekeeping:
             pending.note(stored)
         failures = await asyncio.get_running_loop().run_in_executor(self._executor, pending.write_all)
         for directory, failure in failures.items():
-            log.error("log directory %s: checkpoints could not be written: %s", directory, failure.strerror)
+            LOGGER.error("log directory %s: checkpoints could not be written: %s", directory, failure.strerror)
             self._services.directories.fail(directory, failure)
 
     def complete(self, now_ms: int) -> None:
@@ -131,7 +131,7 @@ class Housekeeping:
     def _watch(self, flush: asyncio.Future[None] | None, stored: PartitionLog) -> None:
         def report(done: asyncio.Future[None]) -> None:
             if not done.cancelled() and (failure := done.exception()) is not None:
-                log.error("%s: could not be flushed: %s", stored.partition, failure)
+                LOGGER.error("%s: could not be flushed: %s", stored.partition, failure)
 
         if flush is not None:
             flush.add_done_callback(report)
@@ -158,6 +158,6 @@ class Housekeeping:
                 if running is not None:
                     await running
             except (OSError, ApiError) as refused:
-                log.error("%s failed; it is tried again later: %s", getattr(duty, "__name__", duty), refused)
+                LOGGER.error("%s failed; it is tried again later: %s", getattr(duty, "__name__", duty), refused)
             except Exception:
-                log.exception("%s failed; it is tried again later", getattr(duty, "__name__", duty))
+                LOGGER.exception("%s failed; it is tried again later", getattr(duty, "__name__", duty))

@@ -14,8 +14,8 @@ from moldau.broker.frame_budget import FREE_BYTES, FrameBudget
 from moldau.broker.greetings import ForeignProtocol, foreign_protocol
 from moldau.core import limits
 from moldau.core.errors import ProtocolViolation
+from moldau.wire.frame import SIZE_BYTES
 
-SIZE_BYTES = 4
 PRODUCE = 0
 FRAME_BYTES_MIN = 8  # key, version and correlation id: a request with less can't even be answered with an error
 _SIZE = Struct(">i")

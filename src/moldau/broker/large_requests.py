@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import msgpack, structs
 
 from moldau.broker.answers import Encoded
-from moldau.broker.later import Later
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.broker.repetition import refuse_repetition
 from moldau.coordinator.long_work import chunks
 from moldau.core.limits import LARGE_REQUEST_PART, LARGE_REQUEST_PART_BYTES
@@ -77,14 +77,14 @@ def _check(elements: list[Any]) -> None:
 
 
 async def _answered(answer: Any) -> Any:
-    if isinstance(answer, Later):
+    if isinstance(answer, DelayedResponse):
         return await _future_of(answer)
     if isinstance(answer, Future) or asyncio.iscoroutine(answer):
         return await answer
     return answer
 
 
-def _future_of(later: Later[Any]) -> Future[Any]:
+def _future_of(later: DelayedResponse[Any]) -> Future[Any]:
     future: Future[Any] = asyncio.get_running_loop().create_future()
 
     def tell(_: object) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moldau.controller.image import NO_LEADER, ClusterImage, PartitionImage
+from moldau.controller.image import ClusterImage, PartitionImage
+from moldau.core.ids import NO_LEADER
 from moldau.replication.partition import Partition
 from moldau.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 

@@ -20,7 +20,7 @@ from moldau.broker.refusals import Refusals
 from moldau.broker.turns import Turns
 from moldau.core import limits
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
@@ -129,7 +129,7 @@ class Listener:
             except OSError as wrong:
                 if wrong.errno not in _NO_DESCRIPTORS:
                     raise
-                log.warning("not accepting on %s for %.1f s: %s", self.name, _PAUSE_S, wrong.strerror)
+                LOGGER.warning("not accepting on %s for %.1f s: %s", self.name, _PAUSE_S, wrong.strerror)
                 self._pause(_PAUSE_S)
                 return
             self._admit(sock, Peer(self.name, address[0].removeprefix(_MAPPED_IPV4), address[1]))
@@ -141,7 +141,7 @@ class Listener:
         if full is not None:
             if self._loop.time() - self._full_reported_s >= _REPORT_S:
                 self._full_reported_s = self._loop.time()
-                log.warning("not accepting on %s until a connection is closed: %s", self.name, full)
+                LOGGER.warning("not accepting on %s until a connection is closed: %s", self.name, full)
             self._pause(None)
             return True
         wait_s = self._quotas.wait_s(self.name, self._loop.time())
@@ -208,12 +208,12 @@ class Listener:
         if self._allowed.idle_ms_max > 0:
             oldest_s = now_s - self._allowed.idle_ms_max / 1000
             for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
-                log.debug("closing idle connection from %s", connection.peer)
+                LOGGER.debug("closing idle connection from %s", connection.peer)
                 connection.close()
         if self._budget.is_short:
             oldest_s = now_s - _STALL_S_MAX
             for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
                 if connection.holds_up_others:
-                    log.warning("closing connection from %s: silent in the middle of a large frame", connection.peer)
+                    LOGGER.warning("closing connection from %s: silent in the middle of a large frame", connection.peer)
                     connection.close()
         self._sweep_later()

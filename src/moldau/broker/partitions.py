@@ -10,9 +10,9 @@ from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.replication.partition import Leadership, Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class HostedTopic:
         self.failure = failure
         if not self.is_incomplete:
             self.is_incomplete = True
-            log.error("topic %s lacks partitions, which are tried again: %s", self.name, failure)
+            LOGGER.error("topic %s lacks partitions, which are tried again: %s", self.name, failure)
 
     def try_again(self) -> None:
         self.failure = None
@@ -145,8 +145,8 @@ class Partitions:
         return gone
 
 
-def leadership(state: PartitionImage) -> Leadership:
-    return Leadership(state.leader, state.leader_epoch)
+def leadership(state: PartitionImage) -> LeaderAndEpoch:
+    return LeaderAndEpoch(state.leader, state.leader_epoch)
 
 
 def changed_names(old: ClusterImage | None, new: ClusterImage, hosted: Iterable[str]) -> Iterable[str]:

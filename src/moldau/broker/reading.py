@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from moldau.broker.fetch_sessions import NO_EPOCH, Wanted
+from moldau.broker.fetch_sessions import Wanted
 from moldau.broker.leaders import current_leader
 from moldau.broker.outbox import INLINE_BYTES_MAX
 from moldau.broker.partitions import Partitions
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.core.ids import Offset
+from moldau.core.ids import NO_PARTITION_LEADER_EPOCH, Offset
 from moldau.log.file_range import FileRange
 from moldau.log.partition_log import EMPTY
 from moldau.replication.partition import Partition
@@ -102,8 +102,8 @@ def nothing_new(one: Wanted, partition: Partition) -> bool:
         one.offset == end
         and one.told_high_watermark == end
         and one.told_log_start_offset == partition.log.log_start_offset
-        and one.leader_epoch in (NO_EPOCH, partition.leadership.leader_epoch)
-        and one.last_epoch == NO_EPOCH
+        and one.leader_epoch in (NO_PARTITION_LEADER_EPOCH, partition.leadership.leader_epoch)
+        and one.last_epoch == NO_PARTITION_LEADER_EPOCH
         and partition.is_leader
     )
 
@@ -140,7 +140,7 @@ def read_one(one: Wanted, partition: Partition, terms: Terms, *, left: int, one_
 
 def diverging_epoch(one: Wanted, partition: Partition) -> EpochEndOffset | None:
     """Where a reader that followed another history must go back to; it says of which epoch it read last."""
-    if one.last_epoch == NO_EPOCH:
+    if one.last_epoch == NO_PARTITION_LEADER_EPOCH:
         return None
     epoch, end = partition.epoch_end(one.last_epoch)
     if end < 0:

@@ -32,7 +32,7 @@ from moldau.log.partition_log import PartitionLog
 from moldau.log.removal import set_aside
 from moldau.replication.partition import Partition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 PARTITIONS_PER_SLICE = 32  # some milliseconds of one thread, after which another topic has its turn
 LOOP_S_MAX = 0.005  # of changes to partitions that are here already, before the loop does something else
@@ -186,7 +186,7 @@ class Reconciliation:
         try:
             await self._advance(hosted)
         except Exception as wrong:
-            log.exception("topic %s can't be made what the cluster says; it is tried again", hosted.name)
+            LOGGER.exception("topic %s can't be made what the cluster says; it is tried again", hosted.name)
             hosted.failure = wrong
             hosted.cursor = len(hosted.image.partitions)
             self._give_up(hosted)
@@ -242,7 +242,7 @@ class Reconciliation:
         hosted.made.clear()
         if hosted.is_incomplete and self._all_serve(hosted, range(len(hosted.image.partitions))):
             hosted.is_incomplete = False
-            log.info("topic %s has all its partitions now", hosted.name)
+            LOGGER.info("topic %s has all its partitions now", hosted.name)
 
     def _all_serve(self, hosted: HostedTopic, indexes: range) -> bool:
         states = hosted.image.partitions
@@ -289,7 +289,7 @@ class Reconciliation:
             await self.removed(hosted.image.id)
             await self._make_room()
         except ApiError as wrong:
-            log.error("topic %s can't be made, and not be given up either yet: %s", hosted.name, wrong)
+            LOGGER.error("topic %s can't be made, and not be given up either yet: %s", hosted.name, wrong)
             return False
         finally:
             expectation.tell(reason)
@@ -340,7 +340,7 @@ class Reconciliation:
         self._stuck.append(leaving)
         if not leaving.is_reported:
             leaving.is_reported = True
-            log.error("%d folders of topic %s stay for now: %s", len(failed), leaving.name, failed[0][1])
+            LOGGER.error("%d folders of topic %s stay for now: %s", len(failed), leaving.name, failed[0][1])
         for stored, failure in failed:
             self._directories.fail(os.path.dirname(stored.path), failure)
 

@@ -8,7 +8,7 @@ from time import monotonic
 from moldau.broker.context import Peer
 from moldau.broker.greetings import ForeignProtocol
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 WINDOW_S = 60.0
 LINES_MAX = 100  # of one host in a window; what comes after them is no news
@@ -41,7 +41,7 @@ class Refusals:
         """Our own."""
         line = f"closing connection from {peer}: this broker failed: {wrong!r}{asked}"
         self._say(logging.ERROR, peer, "failed", line, LINES_MAX)
-        log.debug("where it failed", exc_info=wrong)
+        LOGGER.debug("where it failed", exc_info=wrong)
 
     def not_admitted(self, peer: Peer, why: str) -> None:
         self._say(logging.WARNING, peer, "not admitted", f"refusing {peer}: {why}", 1)
@@ -65,4 +65,4 @@ class Refusals:
             line += f" ({before} like it were not logged)"
         if window.lines == lines_max:
             line += f"; more like it from {peer.host} are not logged for {WINDOW_S:.0f} s"
-        log.log(level, "%s", line, extra={"peer": str(peer)})
+        LOGGER.log(level, "%s", line, extra={"peer": str(peer)})

@@ -23,7 +23,7 @@ from moldau.log.meta_properties import NoPlace
 from moldau.log.opening import LogJob
 from moldau.replication.partition import Partition
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 LOGS_PER_TURN = 64
 PROGRESS_S = 5.0
@@ -50,11 +50,11 @@ class _Progress:
     def tell(self) -> None:
         if monotonic() - self.told_s >= PROGRESS_S:
             self.told_s = monotonic()
-            log.info("recovered %d of %d logs", self.opened, self.total)
+            LOGGER.info("recovered %d of %d logs", self.opened, self.total)
 
     def sum_up(self) -> None:
         if self.total:
-            log.info(
+            LOGGER.info(
                 "opened %d logs in %.2f s: %d bytes scanned, %d bytes cut",
                 self.opened, monotonic() - self.begun_s, self.scanned_bytes, self.cut_bytes,
             )  # fmt: skip

@@ -33,7 +33,7 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-class Operation(IntEnum):
+class AlterConfigOp(IntEnum):
     """The numbers are those of the protocol."""
 
     SET = 0
@@ -46,7 +46,7 @@ class Operation(IntEnum):
 class ConfigChange:
     name: str
     value: str | None
-    operation: int = Operation.SET
+    operation: int = AlterConfigOp.SET
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def refuse_changes(changes: Sequence[ConfigChange]) -> Refusal | None:
     names = [each.name for each in changes]
     if len(set(names)) != len(names):
         return Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
-    nulls = [each.name for each in changes if each.value is None and each.operation != Operation.DELETE]
+    nulls = [each.name for each in changes if each.value is None and each.operation != AlterConfigOp.DELETE]
     if nulls:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
     return None
@@ -129,7 +129,7 @@ def _refuse_request(resource: ResourceChange, incremental: bool) -> Refusal | No
         return Refusal(ErrorCode.INVALID_REQUEST, f"Configurations of {kind} resources are not supported yet")
     if resource.type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP):
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.type}")
-    unknown = [each.operation for each in resource.changes if each.operation not in list(Operation)]
+    unknown = [each.operation for each in resource.changes if each.operation not in list(AlterConfigOp)]
     if unknown:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown[0]}")
     return None
@@ -169,7 +169,7 @@ def _alter_topic(
 
 
 def _refuse_list_operation(change: ConfigChange) -> Refusal:
-    verb = Operation(change.operation).name
+    verb = AlterConfigOp(change.operation).name
     return Refusal(ErrorCode.INVALID_CONFIG, f"Can't {verb} to key {change.name} because its type is not LIST.")
 
 
@@ -202,7 +202,7 @@ def _alter_broker(
     if isinstance(values, ConfigChange):
         if values.name not in BROKER_CONFIGS:
             return Refusal(ErrorCode.INVALID_CONFIG, f"Unknown config name: {values.name}")
-        verb = Operation(values.operation).name.lower()
+        verb = AlterConfigOp(values.operation).name.lower()
         message = f"Config value {verb} is not allowed for config key: {values.name}"
         return Refusal(ErrorCode.INVALID_CONFIG, message)
     problem = _broker_values_problem(values, resource.name, config)
@@ -264,11 +264,11 @@ def _changed_values(
     """All values after the changes, or the change that treats something else as a list."""
     values = dict(now) if incremental else {}
     for change in changes:
-        if change.operation == Operation.DELETE:
+        if change.operation == AlterConfigOp.DELETE:
             values.pop(change.name, None)
             continue
         assert change.value is not None, "only a deletion comes without a value"
-        if change.operation == Operation.SET:
+        if change.operation == AlterConfigOp.SET:
             values[change.name] = change.value
             continue
         definition = definitions.get(change.name)
@@ -277,7 +277,7 @@ def _changed_values(
         before = values.get(change.name, format_value(definition.default) or "")
         items = [each for each in before.split(",") if each]
         named = change.value.split(",")
-        if change.operation == Operation.APPEND:
+        if change.operation == AlterConfigOp.APPEND:
             items += [each for each in dict.fromkeys(named) if each not in items]
         else:
             items = [each for each in items if each not in named]

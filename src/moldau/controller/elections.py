@@ -10,10 +10,10 @@ from collections.abc import Collection
 
 from msgspec.structs import replace
 
-from moldau.controller.image import NO_LEADER, ClusterImage, Draft, PartitionImage
+from moldau.controller.image import ClusterImage, Draft, PartitionImage
 from moldau.controller.records import LeadersChanged
 from moldau.core.decision import Decision
-from moldau.core.ids import TopicPartition
+from moldau.core.ids import NO_LEADER, TopicPartition
 
 
 def decide_leaderless(

@@ -11,7 +11,6 @@ import msgspec
 from moldau.core.ids import TopicId
 from moldau.core.topic_names import collision_key, may_collide
 
-NO_LEADER = -1
 NO_CONTROLLER = -1
 
 K = TypeVar("K")

@@ -19,7 +19,7 @@ from moldau.controller.machine import apply_to_draft, decide_create_cluster, sna
 from moldau.controller.records import Record, UnknownRecord, decode_records, encode_records
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.store.store import START, CorruptStore, Fenced, Leadership, MetadataStore, Registration, StoreError
+from moldau.store.store import START, ControllerAndEpoch, CorruptStore, Fenced, MetadataStore, Registration, StoreError
 
 DECISIONS_PER_ENTRY_MAX = 1_000  # the loop is held while they are decided: some tens of milliseconds
 ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
@@ -29,7 +29,7 @@ LISTENER_RETRY_MS = 1_000  # after which a listener that failed on an image is t
 R = TypeVar("R")
 Listener = Callable[[ClusterImage, ClusterImage], None]
 
-_log = logging.getLogger("moldau.controller")
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Controller:
         self.image = ClusterImage()
         self._store = store
         self._node_id = node_id
-        self._leadership = Leadership(NO_CONTROLLER, 0)
+        self._leadership = ControllerAndEpoch(NO_CONTROLLER, 0)
         self._position = START
         self._entries_since_snapshot = 0
         self._bytes_since_snapshot = 0
@@ -165,7 +165,7 @@ class Controller:
         except StoreError as wrong:
             self._fail([reply for reply, _ in replies], wrong)
         except Exception as wrong:
-            _log.exception("records of the controller can't be written")
+            LOGGER.exception("records of the controller can't be written")
             _refuse([reply for reply, _ in replies], _unexpected(wrong))
         else:
             for future, reply in replies:
@@ -175,7 +175,7 @@ class Controller:
     async def _write_apart(self, batch: list[_Pending], wrong: Exception) -> None:
         """Records of one decision can't be applied: it fails, and the draft with it, but the others need not."""
         if len(batch) == 1:
-            _log.error("a decision of the controller can't be applied", exc_info=wrong)
+            LOGGER.error("a decision of the controller can't be applied", exc_info=wrong)
             _refuse([batch[0].reply], _unexpected(wrong))
             return
         for pending in batch:
@@ -210,14 +210,14 @@ class Controller:
                 raise
             except Exception as wrong:
                 # The entry is committed, and the replies must say so; the next one tries the snapshot again.
-                _log.error("the metadata log could not be shortened: %s", wrong)
+                LOGGER.error("the metadata log could not be shortened: %s", wrong)
 
     def _fail(self, replies: list[asyncio.Future[Any]], wrong: StoreError) -> None:
-        _log.error("metadata can't be changed: %s", wrong)
+        LOGGER.error("metadata can't be changed: %s", wrong)
         fenced = isinstance(wrong, Fenced)
         error = ApiError(ErrorCode.NOT_CONTROLLER if fenced else ErrorCode.KAFKA_STORAGE_ERROR, str(wrong))
         if fenced:
-            self._leadership = Leadership(NO_CONTROLLER, self._leadership.epoch)
+            self._leadership = ControllerAndEpoch(NO_CONTROLLER, self._leadership.epoch)
             self._stand_by()
         _refuse(replies, error)
 
@@ -231,7 +231,7 @@ class Controller:
             try:
                 subscription.tell(self.image)
             except Exception:
-                _log.exception("a listener failed on a new image; it is told again")
+                LOGGER.exception("a listener failed on a new image; it is told again")
                 self._tell_again_later()
 
     def _tell_again_later(self) -> None:
@@ -298,7 +298,7 @@ class Controller:
                     await self._take_part()
                     await self._tail_for(ELECTION_INTERVAL_MS)
                 except StoreError as wrong:
-                    _log.error("metadata can't be read: %s", wrong)
+                    LOGGER.error("metadata can't be read: %s", wrong)
                     await asyncio.sleep(ELECTION_INTERVAL_MS / 1000)
         finally:
             self._standby = None

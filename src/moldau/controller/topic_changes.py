@@ -6,7 +6,7 @@ import logging
 
 from moldau.controller.image import ClusterImage, TopicImage
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 LINES_MAX = 20  # one request may create thousands of topics, and writing a line holds the loop for 20 us
 
@@ -29,11 +29,11 @@ def _log_all(action: str, topics: list[TopicImage]) -> None:
         partitions = sum(len(topic.partitions) for topic in topics)
         named = ", ".join(sorted(topic.name for topic in topics)[:LINES_MAX])
         fields = {"topics": len(topics), "partitions": partitions}
-        log.info("%s %d topics with %d partitions: %s, ...", action, len(topics), partitions, named, extra=fields)
+        LOGGER.info("%s %d topics with %d partitions: %s, ...", action, len(topics), partitions, named, extra=fields)
         return
     for topic in sorted(topics, key=lambda topic: topic.name):
         partitions = len(topic.partitions)
-        log.info(
+        LOGGER.info(
             "%s topic %s: partitions=%d%s",
             action,
             topic.name,
@@ -53,9 +53,9 @@ def _log_growth(old: ClusterImage, new: ClusterImage) -> None:
         and len(before.partitions) < len(after.partitions)
     ]
     if len(grown) > LINES_MAX:
-        log.info("%d topics have more partitions", len(grown), extra={"topics": len(grown)})
+        LOGGER.info("%d topics have more partitions", len(grown), extra={"topics": len(grown)})
         return
     for before, after in grown:
         counts = len(before.partitions), len(after.partitions)
         fields = {"topic": after.name, "partitions": counts[1]}
-        log.info("topic %s grew from %d to %d partitions", after.name, *counts, extra=fields)
+        LOGGER.info("topic %s grew from %d to %d partitions", after.name, *counts, extra=fields)

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
-from moldau.log.markers import read_marker
+from moldau.log.end_transaction_marker import read_marker
 from moldau.log.partition_log import PartitionLog
 from moldau.log.producer_state import Marker
 from moldau.replication.partition import Partition
@@ -30,7 +30,7 @@ Flush: TypeAlias = Callable[[PartitionLog], "Future[None]"]
 """Done when all that a log holds at the moment of the call is on the disk; OSError when it could not be written."""
 
 
-class Producer(NamedTuple):
+class TransactionalProducer(NamedTuple):
     """In whose transaction something is written."""
 
     producer_id: int
@@ -83,7 +83,7 @@ class Journal(Protocol):
         """Why entries that were appended may not be counted on."""
         ...
 
-    def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
+    def append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None = None) -> None:
         """Write them as one batch. Raises ApiError, and then nothing was written."""
         ...
 
@@ -133,7 +133,7 @@ class PartitionJournal:
     def is_ours(self) -> bool:
         return self._partition.is_leader and self._partition.leader_epoch == self._leader_epoch
 
-    def append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None = None) -> None:
+    def append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None = None) -> None:
         if not self.is_ours:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log, before = self._partition.log, self.end_offset
@@ -143,7 +143,7 @@ class PartitionJournal:
                 self._unflushed_from = before
             self._make_durable()
 
-    def _append(self, entries: Sequence[Entry], now_ms: int, producer: Producer | None) -> None:
+    def _append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None) -> None:
         kept = [Record(index, now_ms, key, value) for index, (key, value) in enumerate(entries)]
         if producer is None:
             self._partition.append_own(memoryview(build_batch(kept)), now_ms=now_ms)

@@ -15,11 +15,11 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from moldau.coordinator.journal import Entry, Journal, Producer
+from moldau.coordinator.journal import Entry, Journal, TransactionalProducer
 from moldau.coordinator.long_work import LongWork
 from moldau.coordinator.timers import Timers
 from moldau.core.clock import Clock
-from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ApiError, ErrorCode
 
 APPEND_BYTES_MAX = 256 * 1024  # one append holds the loop for as long as it takes to write this much
@@ -29,7 +29,7 @@ BATCH_OVERHEAD_BYTES = 61
 R = TypeVar("R")
 M = TypeVar("M", bound="Machine")
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 TOO_LARGE = ErrorCode.RECORD_LIST_TOO_LARGE
 _HEARD_AS = {
@@ -54,7 +54,7 @@ class Machine(Protocol):
     def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]: ...
 
 
-class Waiting(NamedTuple):
+class DelayedReply(NamedTuple):
     """A request without an answer yet; `failed` makes the answer if it can't be had."""
 
     future: Future[Any]
@@ -76,7 +76,7 @@ class Append:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.size_bytes = BATCH_OVERHEAD_BYTES
-        self.replies: list[tuple[Waiting, Any]] = []
+        self.replies: list[tuple[DelayedReply, Any]] = []
         self.end_offset = -1
 
 
@@ -101,17 +101,17 @@ class Runtime(Generic[M]):
         self._long_work = long_work or LongWork()
         self._loop = asyncio.get_running_loop()
         self._timers = Timers(self._loop, self._fire, self._long_work)
-        self._parked: dict[Hashable, Waiting] = {}
+        self._delayed: dict[Hashable, DelayedReply] = {}
         self._open: Append | None = None
         self._uncommitted: deque[Append] = deque()
         journal.watch(self._changed)
 
     def write(
         self,
-        decide: Callable[[M, int], Decision[R | Parked]],
+        decide: Callable[[M, int], Decision[R | Delayed]],
         failed: Callable[[ErrorCode], R],
         *,
-        producer: Producer | None = None,
+        producer: TransactionalProducer | None = None,
         at_once: bool = False,
     ) -> R | Future[R]:
         """The reply of a decision: now if nothing has to be waited for, otherwise when it is committed or released.
@@ -133,11 +133,11 @@ class Runtime(Generic[M]):
                 return failed(ErrorCode.NOT_COORDINATOR)
         if decision.then is not None:
             future: Future[R] = self._loop.create_future()
-            self._long_work.call(partial(self._go_on, decision.then, Waiting(future, failed)))
+            self._long_work.call(partial(self._go_on, decision.then, DelayedReply(future, failed)))
             return future
         return self._answer(decision, failed)
 
-    def _take(self, decision: Decision[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
+    def _take(self, decision: Decision[Any], now_ms: int, producer: TransactionalProducer | None) -> ErrorCode | None:
         """Put a decision's facts into the journal and the state; why not, if that can't be."""
         if decision.records:
             error = self._record(decision, now_ms, producer)
@@ -148,7 +148,7 @@ class Runtime(Generic[M]):
         self._set_timers(decision.timers, now_ms)
         return None
 
-    def _go_on(self, then: Callable[[int], Decision[Any]], waiting: Waiting) -> None:
+    def _go_on(self, then: Callable[[int], Decision[Any]], waiting: DelayedReply) -> None:
         """Decide the next part of something long, now that others had their turn."""
         if self.is_stopped:
             waiting.fail(ErrorCode.NOT_COORDINATOR)
@@ -158,7 +158,7 @@ class Runtime(Generic[M]):
             decision = then(now_ms)
             error = self._take(decision, now_ms, None)
         except Exception:
-            log.exception("a long decision failed; what it decided so far stays")
+            LOGGER.exception("a long decision failed; what it decided so far stays")
             waiting.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         if error is not None:
@@ -166,10 +166,10 @@ class Runtime(Generic[M]):
         elif decision.then is not None:
             self._long_work.call(partial(self._go_on, decision.then, waiting))
         else:
-            assert not isinstance(decision.reply, Parked), "who works for long does not wait for others"
+            assert not isinstance(decision.reply, Delayed), "who works for long does not wait for others"
             self._hold(waiting, decision.reply)
 
-    def _record(self, decision: Decision[Any], now_ms: int, producer: Producer | None) -> ErrorCode | None:
+    def _record(self, decision: Decision[Any], now_ms: int, producer: TransactionalProducer | None) -> ErrorCode | None:
         entries = [entry for fact in decision.records if (entry := self.machine.encode(fact)) is not None]
         if not entries:
             return None
@@ -177,7 +177,7 @@ class Runtime(Generic[M]):
         if size_bytes + BATCH_OVERHEAD_BYTES > self._journal.entry_bytes_max:
             if not decision.is_whole:
                 return self._enqueue_singly(entries)
-            log.error("a decision of %d bytes is too large for a batch", size_bytes)
+            LOGGER.error("a decision of %d bytes is too large for a batch", size_bytes)
             return TOO_LARGE
         if producer is not None:
             return self._append_for(producer, entries, now_ms)
@@ -209,7 +209,7 @@ class Runtime(Generic[M]):
         self._open.size_bytes += size_bytes
         return None
 
-    def _append_for(self, producer: Producer, entries: Sequence[Entry], now_ms: int) -> ErrorCode | None:
+    def _append_for(self, producer: TransactionalProducer, entries: Sequence[Entry], now_ms: int) -> ErrorCode | None:
         """A batch of its own, at once: the log may refuse it for what it knows of the producer."""
         self._append()
         if self.is_stopped:
@@ -232,7 +232,7 @@ class Runtime(Generic[M]):
         try:
             self._journal.append(append.entries, self._clock.now_ms())
         except ApiError as wrong:
-            log.error("a coordinator's facts could not be written: %s", wrong)
+            LOGGER.error("a coordinator's facts could not be written: %s", wrong)
             self._fail(wrong.code)
             return
         append.end_offset = self._journal.end_offset
@@ -250,19 +250,19 @@ class Runtime(Generic[M]):
             for waiting, reply in self._uncommitted.popleft().replies:
                 waiting.answer(reply)
 
-    def _answer(self, decision: Decision[R | Parked], failed: Callable[[ErrorCode], R]) -> R | Future[R]:
+    def _answer(self, decision: Decision[R | Delayed], failed: Callable[[ErrorCode], R]) -> R | Future[R]:
         reply = decision.reply
         result: R | Future[R]
-        if isinstance(reply, Parked):
+        if isinstance(reply, Delayed):
             result = self._loop.create_future()
-            earlier = self._parked.get(reply.key)
+            earlier = self._delayed.get(reply.key)
             if earlier is not None:
                 earlier.future.cancel()  # the same member asks again, over another connection
-            self._parked[reply.key] = Waiting(result, failed)
+            self._delayed[reply.key] = DelayedReply(result, failed)
         else:
             result = self._when_committed(reply, failed)
         for released in decision.released:
-            waiting = self._parked.pop(released.key, None)
+            waiting = self._delayed.pop(released.key, None)
             if waiting is not None:
                 self._hold(waiting, released.reply)
         return result
@@ -271,10 +271,10 @@ class Runtime(Generic[M]):
         if self._open is None and not self._uncommitted:
             return reply
         future: Future[R] = self._loop.create_future()
-        self._hold(Waiting(future, failed), reply)
+        self._hold(DelayedReply(future, failed), reply)
         return future
 
-    def _hold(self, waiting: Waiting, reply: Any) -> None:
+    def _hold(self, waiting: DelayedReply, reply: Any) -> None:
         """Answer when everything that was decided so far is committed."""
         last = self._open or (self._uncommitted[-1] if self._uncommitted else None)
         if last is None:
@@ -296,7 +296,7 @@ class Runtime(Generic[M]):
             self.write(lambda machine, now_ms: machine.decide_timer(key, now_ms), _nobody_hears)
         except Exception:
             # A mistake of ours in one group must not keep the other timers of this moment from firing.
-            log.exception("a timer's decision failed: %s", key)
+            LOGGER.exception("a timer's decision failed: %s", key)
 
     def _changed(self) -> None:
         if self.is_stopped:
@@ -304,7 +304,7 @@ class Runtime(Generic[M]):
         if not self._journal.is_ours:
             self._end(ErrorCode.NOT_COORDINATOR)
         elif self._journal.failure is not None:
-            log.error("a coordinator's facts could not be written to the disk")
+            LOGGER.error("a coordinator's facts could not be written to the disk")
             self._fail(self._journal.failure)
         elif self._uncommitted:
             self._release()
@@ -319,11 +319,11 @@ class Runtime(Generic[M]):
         for append in appends:
             for waiting, _ in append.replies:
                 waiting.fail(error)
-        for waiting in self._parked.values():
+        for waiting in self._delayed.values():
             waiting.fail(error)
         self._uncommitted.clear()
         self._open = None
-        self._parked.clear()
+        self._delayed.clear()
 
 
 def _size_bytes(entries: Sequence[Entry]) -> int:

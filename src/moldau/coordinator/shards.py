@@ -19,7 +19,7 @@ from moldau.replication.partition import Partition
 REOPEN_S = 1.0  # until what could not be written or read is tried again: by then a full disk may have room
 LOAD_BYTES = 64 * 1024  # read at once
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 
 class Recoverable(Protocol):
@@ -186,7 +186,7 @@ class Shards(Generic[M]):
             # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
             is_refused = isinstance(wrong, ApiError)  # else it is a mistake of ours
             name = f"{slot.partition.topic}-{slot.partition.index}"
-            log.error("%s can't be loaded: %s", name, wrong, exc_info=None if is_refused else wrong)
+            LOGGER.error("%s can't be loaded: %s", name, wrong, exc_info=None if is_refused else wrong)
             slot.runtime.stop()
             self._reopen_later(slot.partition.index)
             return
@@ -205,7 +205,7 @@ class Shards(Generic[M]):
             try:
                 fact = machine.decode(stored)
             except ProtocolViolation as wrong:
-                log.error("a record of %s-%d is damaged: %s", slot.partition.topic, slot.partition.index, wrong)
+                LOGGER.error("a record of %s-%d is damaged: %s", slot.partition.topic, slot.partition.index, wrong)
                 continue
             if fact is not None:
                 machine.apply(fact)

@@ -20,7 +20,7 @@ class Timer(msgspec.Struct, frozen=True):
     """One that is set already stays where it is."""
 
 
-class Parked(msgspec.Struct, frozen=True):
+class Delayed(msgspec.Struct, frozen=True):
     """The reply of a request that waits until another decision releases it under this key."""
 
     key: Hashable

@@ -15,7 +15,10 @@ TopicId = NewType("TopicId", bytes)
 
 UUID_BYTES = 16
 ZERO_UUID = TopicId(bytes(UUID_BYTES))
-ONE_UUID = TopicId(bytes(15) + b"\x01")
+
+NO_LEADER = -1
+NO_OFFSET = -1
+NO_PARTITION_LEADER_EPOCH = -1  # a client that believes in no leader
 
 
 class TopicPartition(NamedTuple):

@@ -9,13 +9,13 @@ from functools import partial
 from typing import TypeVar
 
 from moldau.controller.image import ClusterImage
-from moldau.coordinator.journal import Flush, Producer
+from moldau.coordinator.journal import Flush, TransactionalProducer
 from moldau.coordinator.long_work import LongWork, Slice
 from moldau.coordinator.placement import partition_for
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot, nobody_hears
 from moldau.core.clock import Clock
-from moldau.core.decision import Decision, Parked
+from moldau.core.decision import Decision, Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic import membership
 from moldau.groups.classic.group import Group
@@ -63,7 +63,7 @@ class GroupCoordinator:
     def write(
         self,
         group_id: str,
-        decide: Callable[[GroupShard, int], Decision[R | Parked]],
+        decide: Callable[[GroupShard, int], Decision[R | Delayed]],
         failed: Callable[[ErrorCode], R],
     ) -> R | Future[R]:
         """The reply of a decision about a group, or the answer that `failed` makes of an error."""
@@ -71,7 +71,7 @@ class GroupCoordinator:
         return failed(runtime) if isinstance(runtime, ErrorCode) else runtime.write(decide, failed)
 
     def commit_in_transaction(
-        self, committing: Committing, producer: Producer
+        self, committing: Committing, producer: TransactionalProducer
     ) -> list[ErrorCode] | Future[list[ErrorCode]]:
         """One answer for each partition. The caller has made sure that the transaction is open."""
 
@@ -88,7 +88,7 @@ class GroupCoordinator:
         )
 
     def end_transaction(
-        self, index: int, producer: Producer, *, is_commit: bool, coordinator_epoch: int
+        self, index: int, producer: TransactionalProducer, *, is_commit: bool, coordinator_epoch: int
     ) -> ErrorCode | Future[ErrorCode]:
         """Write the marker to a partition of `__consumer_offsets`, and let the offsets count or go."""
         runtime = self._shards.find(index)

@@ -24,7 +24,7 @@ from moldau.groups.classic.rebalance import JOIN, SESSION, SYNC, session_key
 from moldau.groups.consumer import heartbeating
 from moldau.groups.consumer.facts import ConsumerFact, GroupEpochSet, is_removal
 from moldau.groups.consumer.group import ConsumerGroup
-from moldau.groups.consumer.heartbeating import Beat
+from moldau.groups.consumer.heartbeating import Heartbeat
 from moldau.groups.consumer.records import encode_consumer_fact
 from moldau.groups.consumer.topics import Topics
 from moldau.groups.consumer.turn import CONSUMER_REBALANCE, CONSUMER_REGEX, CONSUMER_TIMERS, ConsumerTurn
@@ -202,16 +202,18 @@ class GroupShard:
         expired = heartbeating.rebalance_expired if kind == CONSUMER_REBALANCE else heartbeating.member_expired
         return self._or_downgraded(turn, expired(turn, member_id))
 
-    def decide_consumer_heartbeat(self, beat: Beat, now_ms: int) -> Decision[ConsumerGroupHeartbeatResponse]:
-        group_id = beat.group_id
+    def decide_consumer_heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> Decision[ConsumerGroupHeartbeatResponse]:
+        group_id = heartbeat.group_id
         group, old = self.consumer_groups.get(group_id), self.groups.get(group_id)
         try:
-            if group is None and not beat.is_joining:
-                raise heartbeating.no_group(group_id, is_classic=old is not None, is_leaving=beat.is_leaving)
+            if group is None and not heartbeat.is_joining:
+                raise heartbeating.no_group(group_id, is_classic=old is not None, is_leaving=heartbeat.is_leaving)
             turn = self._turn(group or ConsumerGroup(group_id), now_ms)
             if old is not None and not old.is_empty:
                 conversion.upgrade(turn, old)
-            reply = heartbeating.leave(turn, beat) if beat.is_leaving else heartbeating.heartbeat(turn, beat)
+            reply = (
+                heartbeating.leave(turn, heartbeat) if heartbeat.is_leaving else heartbeating.heartbeat(turn, heartbeat)
+            )
         except ApiError as wrong:
             return Decision.reply_only(
                 ConsumerGroupHeartbeatResponse(error_code=wrong.code, error_message=wrong.message)

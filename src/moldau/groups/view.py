@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
 from moldau.core.errors import ErrorCode
-from moldau.core.ids import ZERO_UUID
+from moldau.core.ids import NO_OFFSET, ZERO_UUID
 from moldau.groups.classic.group import CONSUMER_PROTOCOL_TYPE, Group, State
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.records import CommittedOffset
@@ -17,7 +17,6 @@ from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, Off
 CLASSIC = "classic"
 CONSUMER = "consumer"
 DEAD = "Dead"
-NO_OFFSET = -1
 
 
 def listed(shards: Iterable[GroupShard], states: Collection[str], types: Collection[str]) -> list[ListedGroup]:

@@ -17,6 +17,7 @@ from moldau.core.ids import Offset, TopicId, TopicPartition
 from moldau.log import recovery, timestamps, truncation
 from moldau.log.availability import Availability
 from moldau.log.checkpoints import write_leader_epochs, write_partition_metadata
+from moldau.log.end_transaction_marker import read_marker
 from moldau.log.errors import LogError
 from moldau.log.file_range import EMPTY, FileRange
 from moldau.log.files import TRANSACTION_INDEX
@@ -25,7 +26,6 @@ from moldau.log.indexes.transaction_index import aborted_between
 from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from moldau.log.leader_epochs import EpochEnd, LeaderEpochs
 from moldau.log.marker_append import append_marker
-from moldau.log.markers import read_marker
 from moldau.log.producer_state import Marker, Origin, ProducerStates
 from moldau.log.removal import Removals
 from moldau.log.replicated import append_replicated
@@ -33,11 +33,10 @@ from moldau.log.rolling import roll_at, take_snapshot
 from moldau.log.segment import Segment
 from moldau.log.timestamps import TimestampedOffset
 from moldau.log.validation import Validated, Validator
-from moldau.wire.batch import CONTROL, stamp
+from moldau.wire.batch import CONTROL, NO_TIMESTAMP, stamp
 
 __all__ = ["EMPTY", "Appended", "FlushPoint", "PartitionLog", "TimestampedOffset"]
 
-NO_TIMESTAMP = -1
 NO_SEGMENT_BYTES = -1
 HINTS_MAX = 64  # readers at different places of the active segment that are found again without a search
 

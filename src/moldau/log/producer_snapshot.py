@@ -6,8 +6,10 @@ import contextlib
 import logging
 import struct
 
+from moldau.core.ids import NO_OFFSET
 from moldau.log.files import SNAPSHOT, offset_name, read_whole, remove_if_there, write_at
-from moldau.log.producer_state import NO_OFFSET, SEQUENCE_MAX, Producer, ProducerStates, SentBatch
+from moldau.log.producer_state import ProducerStateEntry, ProducerStates, SentBatch
+from moldau.wire.batch import SEQUENCE_MAX
 from moldau.wire.crc import crc32c
 
 LOGGER = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ def decode_snapshot(data: bytes, states: ProducerStates) -> None:
 
 def _load(states: ProducerStates, entry: tuple[int, ...]) -> None:
     producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator_epoch, transaction_start = entry
-    producer = states.producers[producer_id] = Producer()
+    producer = states.producers[producer_id] = ProducerStateEntry()
     producer.epoch = epoch
     producer.coordinator_epoch = coordinator_epoch
     producer.last_timestamp = timestamp

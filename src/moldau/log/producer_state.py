@@ -12,17 +12,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_OFFSET
 from moldau.log.errors import LogError
-from moldau.wire.batch import TRANSACTIONAL, BatchHeader
+from moldau.wire.batch import EPOCH_MAX, NO_PRODUCER_EPOCH, NO_SEQUENCE, SEQUENCE_MAX, TRANSACTIONAL, BatchHeader
 
 LOGGER = logging.getLogger(__name__)
 
 BATCHES_MAX = 5  # a producer has at most five requests in flight, so no older batch can be retried
-SEQUENCE_MAX = 0x7FFFFFFF
-NO_EPOCH = -1
-NO_SEQUENCE = -1
-NO_OFFSET = -1
-EPOCH_MAX = 0x7FFF
 EPOCH_BUMPING_VERSION = 2  # from this transaction version on, each transaction ends with an epoch of its own
 
 
@@ -57,11 +53,11 @@ class Marker(NamedTuple):
     transaction_version: int = 0
 
 
-class Producer:
+class ProducerStateEntry:
     __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "transaction_start")
 
     def __init__(self) -> None:
-        self.epoch = NO_EPOCH
+        self.epoch = NO_PRODUCER_EPOCH
         self.coordinator_epoch = -1
         self.last_timestamp = -1
         self.transaction_start = NO_OFFSET
@@ -94,7 +90,7 @@ class ProducerStates:
     def __init__(self, name: str, end_offset: int = 0) -> None:
         self.name = name
         self.end_offset = end_offset
-        self.producers: dict[int, Producer] = {}
+        self.producers: dict[int, ProducerStateEntry] = {}
         self.refused: dict[int, tuple[int, int]] = {}  # epoch and sequence that unknown producers have to begin with
         self.ongoing: dict[int, int] = {}  # first offset to producer id; offsets grow, so the oldest comes first
         self.unreplicated: deque[tuple[int, int]] = deque()  # first offset and the marker's, by which they are sorted
@@ -165,7 +161,7 @@ class ProducerStates:
         the retry would be out of sequence, which librdkafka reads as "stored before".
         """
         if header.producer_id >= 0 and header.producer_id not in self.producers:
-            epoch, first = self.refused.get(header.producer_id, (NO_EPOCH, NO_SEQUENCE))
+            epoch, first = self.refused.get(header.producer_id, (NO_PRODUCER_EPOCH, NO_SEQUENCE))
             if epoch != header.producer_epoch or header.base_sequence < first:
                 self.refused[header.producer_id] = (header.producer_epoch, header.base_sequence)
 
@@ -178,11 +174,11 @@ class ProducerStates:
                 f"{self.name}: {header.base_sequence} (incoming seq. number), {first} was refused before",
             )
 
-    def _check_sequence(self, producer: Producer, header: BatchHeader, offset: int) -> None:
+    def _check_sequence(self, producer: ProducerStateEntry, header: BatchHeader, offset: int) -> None:
         first = header.base_sequence
         where = f"producer {header.producer_id} at offset {offset} in partition {self.name}: "
         if header.producer_epoch != producer.epoch:
-            if first != 0 and producer.epoch != NO_EPOCH:
+            if first != 0 and producer.epoch != NO_PRODUCER_EPOCH:
                 raise LogError(
                     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                     f"Invalid sequence number for new epoch of {where}{header.producer_epoch} (request epoch), {first} "
@@ -199,7 +195,7 @@ class ProducerStates:
         """Remember a data batch that is in the log."""
         producer = self.producers.get(header.producer_id)
         if producer is None:
-            producer = self.producers[header.producer_id] = Producer()
+            producer = self.producers[header.producer_id] = ProducerStateEntry()
             self.refused.pop(header.producer_id, None)
         if producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch
@@ -236,7 +232,7 @@ class ProducerStates:
         """End a transaction; None when the producer wrote nothing here in it."""
         producer = self.producers.get(header.producer_id)
         if producer is None:
-            producer = self.producers[header.producer_id] = Producer()
+            producer = self.producers[header.producer_id] = ProducerStateEntry()
         completed = self.completed_by(header, marker, offset=offset)
         if producer.epoch != header.producer_epoch:
             producer.epoch = header.producer_epoch

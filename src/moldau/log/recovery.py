@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from moldau.core.config.topic import TopicConfig
 from moldau.log.checkpoints import CorruptCheckpoint, read_leader_epochs, write_leader_epochs
+from moldau.log.end_transaction_marker import read_marker
 from moldau.log.files import (
     CLEANED,
     DELETED,
@@ -26,7 +27,6 @@ from moldau.log.files import (
 )
 from moldau.log.indexes.transaction_index import AbortedTransaction, append_aborted, is_damaged
 from moldau.log.leader_epochs import LeaderEpochs
-from moldau.log.markers import read_marker
 from moldau.log.producer_snapshot import load_latest, write_snapshot
 from moldau.log.producer_state import ProducerStates
 from moldau.log.segment import BODY_BYTES_MIN, Segment

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset, TopicPartition
+from moldau.log.end_transaction_marker import read_marker
 from moldau.log.errors import LogError
 from moldau.log.marker_append import append_marker
-from moldau.log.markers import read_marker
 from moldau.wire.batch import BatchHeader, CorruptBatch, batches, verify_crc
 
 if TYPE_CHECKING:

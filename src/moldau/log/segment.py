@@ -31,12 +31,12 @@ from moldau.log.files import (
 from moldau.log.indexes.offset_index import ENTRY as OFFSET_ENTRY
 from moldau.log.indexes.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from moldau.log.indexes.time_index import ENTRY as TIME_ENTRY
-from moldau.log.indexes.time_index import NO_TIMESTAMP, Timed, TimeIndex
+from moldau.log.indexes.time_index import Timed, TimeIndex
 from moldau.log.open_files import OpenFiles
+from moldau.wire.batch import NO_TIMESTAMP, OVERHEAD_BYTES
 
 LOGGER = logging.getLogger(__name__)
 
-OVERHEAD_BYTES = 12  # base offset and length, which the length itself does not count
 BODY_BYTES_MIN = 49  # the rest of a header, without any record
 WINDOW_BYTES = 8192  # index entries are 4 KB apart, so one read usually holds every header between two of them
 AGE_MS_MAX = 0x7FFFFFFFFFFFFFFF

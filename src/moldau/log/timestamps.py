@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
-from moldau.log.segment import OVERHEAD_BYTES, Segment
-from moldau.wire.batch import Record, read_header, records
+from moldau.log.segment import Segment
+from moldau.wire.batch import OVERHEAD_BYTES, Record, read_header, records
 
 
 class TimestampedOffset(NamedTuple):

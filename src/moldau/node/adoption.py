@@ -22,7 +22,7 @@ from moldau.core.topic_names import CLUSTER_METADATA_TOPIC
 from moldau.log.checkpoints import CorruptCheckpoint, read_leader_epochs
 from moldau.log.leader_epochs import UNDEFINED
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 Found = dict[TopicPartition, TopicId | None]
 
@@ -37,9 +37,9 @@ async def register(services: Services, broker: BrokerImage) -> None:
     found = _folders(services) if is_new else {}
     for topic in await services.controller.write(partial(_decide, broker=broker, found=found, services=services)):
         if topic.error is ErrorCode.NONE:
-            log.info("adopted topic %s with %d partitions; it has default configs", topic.name, topic.partitions)
+            LOGGER.info("adopted topic %s with %d partitions; it has default configs", topic.name, topic.partitions)
         else:
-            log.warning("could not adopt topic %s: %s", topic.name, topic.message)
+            LOGGER.warning("could not adopt topic %s: %s", topic.name, topic.message)
 
 
 def _folders(services: Services) -> Found:
@@ -90,4 +90,4 @@ def _epochs(partition: TopicPartition, services: Services) -> Iterator[int]:
         try:
             yield read_leader_epochs(f"{path}/{partition}").latest
         except CorruptCheckpoint as wrong:
-            log.warning("%s; the leader epoch of %s begins anew", wrong, partition)
+            LOGGER.warning("%s; the leader epoch of %s begins anew", wrong, partition)

@@ -29,7 +29,7 @@ from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.node.supervisor import READY, STOPPING, notify_supervisor
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return FAILED  # a second Ctrl-C, while the first one was being obeyed
     except Exception:
-        log.critical("the broker failed, and this is a bug of Moldau", exc_info=True)
+        LOGGER.critical("the broker failed, and this is a bug of Moldau", exc_info=True)
         return FAILED
     return OK
 
@@ -188,7 +188,7 @@ class Stop:
     def ask(self, reason: str) -> None:
         if not self.asked.is_set():
             self.reason, self.begun_s = reason, time.monotonic()
-            log.info("stopping: %s", reason, extra={"reason": reason})
+            LOGGER.info("stopping: %s", reason, extra={"reason": reason})
             notify_supervisor(STOPPING)
             self.asked.set()
 
@@ -257,7 +257,7 @@ def say(text: str) -> None:
 def log_start(running: Running, *, took_s: float) -> None:
     listeners = [address(each) for each in running.listeners]
     data_dirs = [str(directory.resolve()) for directory in running.data_dirs]
-    log.info(
+    LOGGER.info(
         "broker %d started in %.2f s: %s, %d topics with %d partitions in %s",
         running.broker_id,
         took_s,
@@ -280,7 +280,7 @@ def log_start(running: Running, *, took_s: float) -> None:
 def log_stop(stop: Stop) -> None:
     took_s = time.monotonic() - stop.begun_s
     fields = {"reason": stop.reason, "duration_s": round(took_s, 3)}
-    log.info("broker stopped in %.2f s: %s", took_s, stop.reason, extra=fields)
+    LOGGER.info("broker stopped in %.2f s: %s", took_s, stop.reason, extra=fields)
 
 
 def banner(running: Running) -> str:
@@ -327,7 +327,7 @@ def complain(message: str, *, options: Namespace | None = None, exit_code: int) 
     """Say it on standard error, and where the log goes if that is elsewhere or in another form."""
     is_text_on_stderr = options is None or (options.log_file is None and options.log_format == "text")
     if options is not None and not is_text_on_stderr:
-        log.error("%s", message)
+        LOGGER.error("%s", message)
     if is_text_on_stderr or (options is not None and options.log_file is not None):
         print(f"moldau start: {message}", file=sys.stderr)
     return exit_code

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from moldau.broker.context import Services
-from moldau.broker.markers import Markers
+from moldau.broker.marker_appends import MarkerAppends
 from moldau.broker.partitions import Partitions
 from moldau.controller.features import TRANSACTION_VERSION, level_of
 from moldau.controller.image import ClusterImage
@@ -25,13 +25,13 @@ from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
-from moldau.transactions.markers import MarkersDue
+from moldau.transactions.markers_due import MarkersDue
 
 
 class Coordinators(NamedTuple):
     groups: GroupCoordinator
     transactions: TransactionCoordinator
-    markers: Markers
+    markers: MarkerAppends
 
 
 def coordinators(
@@ -52,7 +52,7 @@ def coordinators(
         flush=flush,
         long_work=long_work,
     )
-    markers = Markers(partitions, groups, clock, flush)
+    markers = MarkerAppends(partitions, groups, clock, flush)
 
     def write_marker(where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> ErrorCode | Future[ErrorCode]:
         if where.topic not in controller.image.topics:

@@ -16,7 +16,7 @@ from moldau.log.failure import NotUndone
 from moldau.store.sqlite import SqliteStore
 from moldau.store.store import StoreError
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 
 class Halt:
@@ -39,7 +39,7 @@ async def lead_again(services: Services) -> None:
     unclean = services.directories.unclean()
     elected = await services.controller.write(lambda image: decide_lead_again(image, services.broker_id, unclean))
     if elected:
-        log.info("leading %d partitions with a new leader epoch, after a stop that was not clean", len(elected))
+        LOGGER.info("leading %d partitions with a new leader epoch, after a stop that was not clean", len(elected))
 
 
 def watch_directories(services: Services, store: SqliteStore, halt: Halt) -> None:
@@ -74,4 +74,4 @@ async def _give_up_leading(services: Services, partitions: list[TopicPartition])
     try:
         await services.controller.write(lambda image: decide_leaderless(image, services.broker_id, partitions))
     except ApiError as refused:
-        log.error("the cluster could not be told of %d partitions without a leader: %s", len(partitions), refused)
+        LOGGER.error("the cluster could not be told of %d partitions without a leader: %s", len(partitions), refused)

@@ -18,7 +18,7 @@ LogFormat = Literal["text", "json"]
 LOG_FORMATS: Sequence[LogFormat] = get_args(LogFormat)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 _STANDARD_FIELDS = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
 # A message may quote what a client sent. A line break in it must not look like a line of the log.
@@ -79,4 +79,4 @@ class JsonLines(TimedLines):
 def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
     if failure.exc_value is not None:
         name = failure.thread.name if failure.thread is not None else "?"
-        log.error("thread %s failed", name, exc_info=(failure.exc_type, failure.exc_value, failure.exc_traceback))
+        LOGGER.error("thread %s failed", name, exc_info=(failure.exc_type, failure.exc_value, failure.exc_traceback))

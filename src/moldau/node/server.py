@@ -37,12 +37,12 @@ from moldau.log.meta_properties import UnusableDirectory
 from moldau.log.open_files import segments_max
 from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators
-from moldau.node.data_folders import open_folders, open_metadata, refuse_lost_folders, report_missing
 from moldau.node.leadership import Halt, lead_again, watch_directories
+from moldau.node.log_directories import open_folders, open_metadata, refuse_lost_folders, report_missing
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.store.store import StoreError
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 FETCH_SESSION_EVICTION_MS_MIN = 120_000  # Kafka's fixed value: a session that young is not taken away
 SWITCH_S = 0.0005  # the loop waits so long for a thread that computes, after each of its system calls
@@ -68,7 +68,7 @@ async def serve(
             except (UnusableDirectory, StoreError, ApiError) as wrong:
                 raise StartFailed(str(wrong)) from wrong
             except GivenUp:
-                log.info("the start was given up; what was not opened is as it was")
+                LOGGER.info("the start was given up; what was not opened is as it was")
             else:
                 if halt.reason is None:  # else the disk failed while partitions were opened
                     announce(node)
@@ -206,7 +206,7 @@ async def open_partitions(services: Services, config: BrokerConfig, stop: asynci
     services.reconciliation.adopt(image, opened)
     services.directories.is_started = True
     for partition in services.directories.unclaimed():
-        log.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
+        LOGGER.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
     services.controller.subscribe(log_topic_changes)
     if services.controller.image is not image:  # it changed while the logs were opened

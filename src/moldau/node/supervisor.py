@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 READY = "READY=1"
 STOPPING = "STOPPING=1"
@@ -23,4 +23,4 @@ def notify_supervisor(state: str) -> None:
             supervisor.connect(f"\0{path[1:]}" if path.startswith("@") else path)
             supervisor.send(state.encode())
     except OSError as wrong:
-        log.warning("NOTIFY_SOCKET %s can't be told %s: %s", path, state, wrong)
+        LOGGER.warning("NOTIFY_SOCKET %s can't be told %s: %s", path, state, wrong)

@@ -9,7 +9,7 @@ import contextlib
 from typing import NamedTuple, Protocol
 
 from moldau.core.errors import ErrorCode
-from moldau.core.ids import Offset
+from moldau.core.ids import NO_LEADER, NO_PARTITION_LEADER_EPOCH, Offset
 from moldau.core.topic_names import is_internal
 from moldau.log.errors import LogError
 from moldau.log.file_range import FileRange
@@ -17,9 +17,6 @@ from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
 from moldau.log.producer_state import Origin
 from moldau.log.validation import Validated
-
-NO_EPOCH = -1
-NO_LEADER = -1
 
 
 class Watcher(Protocol):
@@ -34,7 +31,7 @@ class Watcher(Protocol):
         ...
 
 
-class Leadership(NamedTuple):
+class LeaderAndEpoch(NamedTuple):
     leader_id: int
     leader_epoch: int
 
@@ -56,7 +53,7 @@ class Partition:
     )
 
     def __init__(
-        self, topic: str, index: int, *, topic_id: bytes, log: PartitionLog, broker_id: int, leadership: Leadership
+        self, topic: str, index: int, *, topic_id: bytes, log: PartitionLog, broker_id: int, leadership: LeaderAndEpoch
     ) -> None:
         self.topic = topic
         self.index = index
@@ -102,7 +99,7 @@ class Partition:
         """What to tell a client that believes in `current_leader_epoch` (-1: in none)."""
         if not self.is_leader and self.log.offline is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        if current_leader_epoch not in (NO_EPOCH, self.leadership.leader_epoch):
+        if current_leader_epoch not in (NO_PARTITION_LEADER_EPOCH, self.leadership.leader_epoch):
             if current_leader_epoch < self.leadership.leader_epoch:
                 return ErrorCode.FENCED_LEADER_EPOCH
             return ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -166,7 +163,7 @@ class Partition:
         self.disturb()
         return self.log.log_start_offset
 
-    def lead(self, leadership: Leadership) -> None:
+    def lead(self, leadership: LeaderAndEpoch) -> None:
         if leadership != self.leadership:
             self.leadership = leadership
             self.is_leader = leadership.leader_id == self.broker_id and self.log.offline is None
@@ -175,7 +172,7 @@ class Partition:
 
     def retire(self) -> None:
         """The topic is gone: nobody leads it, and whoever waits for it must look again."""
-        self.leadership = Leadership(NO_LEADER, self.leadership.leader_epoch)
+        self.leadership = LeaderAndEpoch(NO_LEADER, self.leadership.leader_epoch)
         self.is_leader = False
         if self.watchers:
             self.disturb()

@@ -86,10 +86,6 @@ class SourceOptions:
     formats: Mapping[str, str]
     reads_anew: bool = False  # a frame that is run again sees what is there then: Spark itself plans a frame once
 
-    @property
-    def reads_committed(self) -> bool:
-        return dict(self.client).get("isolation.level", "").lower() == READ_COMMITTED
-
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:

@@ -18,7 +18,16 @@ from typing import Self, TypeVar
 from moldau.core.clock import Clock
 from moldau.store.process import ProcessId, is_alive, this_process
 from moldau.store.schema import checksum, open_database
-from moldau.store.store import CorruptStore, Entry, Fenced, Leadership, Registration, StoreError, StoreFailed, Tail
+from moldau.store.store import (
+    ControllerAndEpoch,
+    CorruptStore,
+    Entry,
+    Fenced,
+    Registration,
+    StoreError,
+    StoreFailed,
+    Tail,
+)
 
 FILE_NAME = "moldau-metadata.db"
 
@@ -155,8 +164,8 @@ class SqliteStore:
 
         return await self._run(query)
 
-    async def elect(self, broker_id: int) -> Leadership:
-        def transaction() -> Leadership:
+    async def elect(self, broker_id: int) -> ControllerAndEpoch:
+        def transaction() -> ControllerAndEpoch:
             now_ms = self._clock.now_ms()
             with _transaction(self._db):
                 holder, epoch, *process = self._db.execute(
@@ -166,13 +175,13 @@ class SqliteStore:
                 # The same broker in a new process is a new controller: what the old one still has in flight is fenced.
                 known = process[0] is not None and self._lives(now_ms, *process)
                 if holder is not None and holder != broker_id and known:
-                    return Leadership(holder, epoch)
+                    return ControllerAndEpoch(holder, epoch)
                 self._db.execute("UPDATE controller SET broker_id = ?, epoch = ?", (broker_id, epoch + 1))
-                return Leadership(broker_id, epoch + 1)
+                return ControllerAndEpoch(broker_id, epoch + 1)
 
         return await self._run(transaction)
 
-    async def resign(self, leadership: Leadership) -> None:
+    async def resign(self, leadership: ControllerAndEpoch) -> None:
         def transaction() -> None:
             with _transaction(self._db):
                 self._db.execute(

@@ -58,7 +58,7 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Leadership:
+class ControllerAndEpoch:
     """Who controls, and under which epoch; every election has a higher one."""
 
     broker_id: int
@@ -90,11 +90,11 @@ class MetadataStore(Protocol):
         """The brokers that are alive now."""
         ...
 
-    async def elect(self, broker_id: int) -> Leadership:
+    async def elect(self, broker_id: int) -> ControllerAndEpoch:
         """The living controller, or this registered broker, elected because there was none."""
         ...
 
-    async def resign(self, leadership: Leadership) -> None:
+    async def resign(self, leadership: ControllerAndEpoch) -> None:
         """Let another be elected without waiting. Does nothing when it has happened already."""
         ...
 

@@ -10,7 +10,13 @@ from moldau.core.ids import TopicPartition
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
 from moldau.transactions.timers import timeout_key
-from moldau.transactions.transaction import FIRST_PROTOCOL, SECOND_PROTOCOL, Producer, Transaction, with_partitions
+from moldau.transactions.transaction import (
+    FIRST_PROTOCOL,
+    SECOND_PROTOCOL,
+    ProducerIdAndEpoch,
+    Transaction,
+    with_partitions,
+)
 
 # Of AddPartitionsToTxn. Brokers speak the later ones, on behalf of clients of the second protocol.
 LAST_CLIENT_VERSION = 3
@@ -23,7 +29,7 @@ def client_version_of(api_version: int) -> int:
 
 def decide_add_partitions(
     transaction: Transaction | None,
-    producer: Producer,
+    producer: ProducerIdAndEpoch,
     partitions: Set[TopicPartition],
     *,
     client_version: int,
@@ -43,7 +49,7 @@ def decide_add_partitions(
 
 
 def verify_partitions(
-    transaction: Transaction | None, producer: Producer, partitions: Set[TopicPartition]
+    transaction: Transaction | None, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition]
 ) -> Mapping[TopicPartition, ErrorCode]:
     """Whether a producer that writes to partitions has told of them; changes nothing."""
     error = ErrorCode.INVALID_PRODUCER_ID_MAPPING if transaction is None else error_of(transaction, producer)
@@ -57,7 +63,7 @@ def verify_partitions(
     }
 
 
-def error_of(transaction: Transaction, producer: Producer) -> ErrorCode:
+def error_of(transaction: Transaction, producer: ProducerIdAndEpoch) -> ErrorCode:
     if producer.producer_id != transaction.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return ErrorCode.NONE if producer.epoch == transaction.epoch else ErrorCode.PRODUCER_FENCED

@@ -14,16 +14,16 @@ from moldau.coordinator.placement import partition_for
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, Slot
 from moldau.core.clock import Clock
-from moldau.core.decision import Decision, Parked
+from moldau.core.decision import Decision, Delayed
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.replication.partition import Partition
 from moldau.transactions.endings import Ending
 from moldau.transactions.limits import TransactionLimits
-from moldau.transactions.marking import Marking, WriteMarker
+from moldau.transactions.marker_sender import MarkerSender, WriteMarker
 from moldau.transactions.producers import Initialising
 from moldau.transactions.shard import TransactionShard
-from moldau.transactions.transaction import SECOND_PROTOCOL, Producer, ProducerReply
+from moldau.transactions.transaction import SECOND_PROTOCOL, ProducerIdAndEpoch, ProducerReply
 
 R = TypeVar("R")
 
@@ -67,7 +67,7 @@ class TransactionCoordinator:
     def write(
         self,
         transactional_id: str,
-        decide: Callable[[TransactionShard, int], Decision[R | Parked]],
+        decide: Callable[[TransactionShard, int], Decision[R | Delayed]],
         failed: Callable[[ErrorCode], R],
     ) -> R | Future[R]:
         """The reply of a decision about a transactional id, or the answer that `failed` makes of an error."""
@@ -111,7 +111,7 @@ class TransactionCoordinator:
         return await reply if isinstance(reply, Future) else reply
 
     def admit(
-        self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition], *, adds: bool
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], *, adds: bool
     ) -> Mapping[TopicPartition, ErrorCode]:
         """Whether a producer may write to partitions at this moment, which `adds` makes part of its transaction.
 
@@ -151,7 +151,9 @@ class TransactionCoordinator:
                 await task
 
     def _started(self, slot: Slot[TransactionShard]) -> None:
-        marking = Marking(slot.runtime, coordinator_epoch=slot.partition.leader_epoch, write_marker=self._write_marker)
+        marking = MarkerSender(
+            slot.runtime, coordinator_epoch=slot.partition.leader_epoch, write_marker=self._write_marker
+        )
         self._spawn(marking.run(), f"markers of {slot.partition.topic}-{slot.partition.index}")
         self._stock(slot.runtime, slot.runtime.machine.transactions)
 

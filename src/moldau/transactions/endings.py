@@ -24,9 +24,8 @@ from moldau.transactions.timers import MARKERS, timeout_key
 from moldau.transactions.transaction import (
     FIRST_PROTOCOL,
     LAST_USABLE_EPOCH,
-    NO_PRODUCER_ID,
     SECOND_PROTOCOL,
-    Producer,
+    ProducerIdAndEpoch,
     ProducerReply,
     Transaction,
     completed,
@@ -34,6 +33,7 @@ from moldau.transactions.transaction import (
     ended_by_second_protocol,
     fenced,
 )
+from moldau.wire.batch import NO_PRODUCER_ID
 
 Reply = TypeVar("Reply")
 
@@ -172,7 +172,7 @@ def decide_fence(
 
 
 def decide_markers_written(
-    transaction: Transaction | None, producer: Producer, *, is_commit: bool, now_ms: int
+    transaction: Transaction | None, producer: ProducerIdAndEpoch, *, is_commit: bool, now_ms: int
 ) -> Decision[ErrorCode]:
     """All partitions have the markers that this producer's transaction was due."""
     if transaction is None or producer.producer_id != transaction.producer_id:

@@ -13,14 +13,13 @@ from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
 from moldau.transactions.transaction import (
     LAST_USABLE_EPOCH,
-    NO_EPOCH,
-    NO_PRODUCER_ID,
     TIMEOUT_NEVER_MS,
-    Producer,
+    ProducerIdAndEpoch,
     ProducerReply,
     Transaction,
     initialised,
 )
+from moldau.wire.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 class Initialising(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,14 +28,14 @@ class Initialising(msgspec.Struct, frozen=True, kw_only=True):
     transactional_id: str
     timeout_ms: int
     producer_id: int = NO_PRODUCER_ID
-    epoch: int = NO_EPOCH
+    epoch: int = NO_PRODUCER_EPOCH
     """With these two a producer says whom it was, to go on after an error instead of fencing somebody unknown."""
     enables_two_phase_commit: bool = False
     keeps_prepared: bool = False
 
     @property
-    def expected(self) -> Producer | None:
-        return None if self.producer_id == NO_PRODUCER_ID else Producer(self.producer_id, self.epoch)
+    def expected(self) -> ProducerIdAndEpoch | None:
+        return None if self.producer_id == NO_PRODUCER_ID else ProducerIdAndEpoch(self.producer_id, self.epoch)
 
 
 def refused(error: ErrorCode) -> Decision[ProducerReply]:
@@ -70,7 +69,7 @@ def decide_init_producer_id(
 
 
 def _error_in(request: Initialising, limits: TransactionLimits) -> ErrorCode:
-    if (request.producer_id == NO_PRODUCER_ID) != (request.epoch == NO_EPOCH) or not request.transactional_id:
+    if (request.producer_id == NO_PRODUCER_ID) != (request.epoch == NO_PRODUCER_EPOCH) or not request.transactional_id:
         return ErrorCode.INVALID_REQUEST
     if request.enables_two_phase_commit and not limits.allows_two_phase_commit:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -81,13 +80,13 @@ def _error_in(request: Initialising, limits: TransactionLimits) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _is_known(transaction: Transaction, expected: Producer) -> bool:
+def _is_known(transaction: Transaction, expected: ProducerIdAndEpoch) -> bool:
     """The producer of now; or of before, whose epochs were used up and which never heard of its successor.
 
     An id without an epoch is new or was forgotten, and then there is nobody whom its producer could disturb.
     """
     return (
-        transaction.epoch == NO_EPOCH
+        transaction.epoch == NO_PRODUCER_EPOCH
         or expected.producer_id == transaction.producer_id
         or (expected.producer_id == transaction.previous_producer_id and expected.epoch >= LAST_USABLE_EPOCH)
     )
@@ -95,7 +94,7 @@ def _is_known(transaction: Transaction, expected: Producer) -> bool:
 
 def _decide_interrupt(
     transaction: Transaction,
-    expected: Producer | None,
+    expected: ProducerIdAndEpoch | None,
     *,
     limits: TransactionLimits,
     spare_id: ProducerId | None,
@@ -120,14 +119,14 @@ def _decide_next_epoch(
     if must_rotate:
         if spare_id is None:
             return refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        producer = Producer(spare_id, 0)
-        last_epoch = NO_EPOCH if expected is None else transaction.epoch
-    elif expected is None or transaction.epoch in (NO_EPOCH, expected.epoch):
-        producer = Producer(transaction.producer_id, transaction.epoch + 1)
-        last_epoch = NO_EPOCH if expected is None else transaction.epoch
+        producer = ProducerIdAndEpoch(spare_id, 0)
+        last_epoch = NO_PRODUCER_EPOCH if expected is None else transaction.epoch
+    elif expected is None or transaction.epoch in (NO_PRODUCER_EPOCH, expected.epoch):
+        producer = ProducerIdAndEpoch(transaction.producer_id, transaction.epoch + 1)
+        last_epoch = NO_PRODUCER_EPOCH if expected is None else transaction.epoch
     elif expected.epoch == transaction.last_epoch:
         # The reply to the first attempt was lost. Nobody else can have come since: that would have erased the epoch.
-        producer = Producer(transaction.producer_id, transaction.epoch)
+        producer = ProducerIdAndEpoch(transaction.producer_id, transaction.epoch)
         last_epoch = transaction.last_epoch
     else:
         return refused(ErrorCode.PRODUCER_FENCED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from typing import Protocol
 
-from moldau.core.decision import Decision, Parked, Slices, Timer, sliced
+from moldau.core.decision import Decision, Delayed, Slices, Timer, sliced
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions import additions, endings, producers
@@ -21,12 +21,12 @@ from moldau.transactions.limits import (
     SPARE_ID_WAIT_MS,
     TransactionLimits,
 )
-from moldau.transactions.markers import MarkersDue, markers_due
+from moldau.transactions.markers_due import MarkersDue, markers_due
 from moldau.transactions.producers import Initialising
 from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten, decode_fact, encode_fact
 from moldau.transactions.states import Event, may
 from moldau.transactions.timers import EXPIRY, MARKERS, TIMEOUT, timeout_key
-from moldau.transactions.transaction import FIRST_PROTOCOL, Producer, ProducerReply, Transaction
+from moldau.transactions.transaction import FIRST_PROTOCOL, ProducerIdAndEpoch, ProducerReply, Transaction
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -95,14 +95,14 @@ class TransactionShard:
         known = (self.transactions.get(each) for each in transactional_ids)
         return self.spare_id is None and any(each is not None and each.is_epoch_exhausted for each in known)
 
-    def decide_next_markers(self, under_way: Set[str]) -> Decision[tuple[MarkersDue, ...] | Parked]:
+    def decide_next_markers(self, under_way: Set[str]) -> Decision[tuple[MarkersDue, ...] | Delayed]:
         """The markers to write, but for those transactional ids whose markers are under way; waits until there are any.
 
         An empty answer is a call to ask again. As any reply it comes when all that was decided before is committed,
         so that no partition learns of an outcome that the coordinator could still lose.
         """
         dues = tuple(due for due in self.markers_due() if due.transactional_id not in under_way)
-        return Decision((), dues or Parked(MARKERS))
+        return Decision((), dues or Delayed(MARKERS))
 
     def markers_due(self) -> Iterator[MarkersDue]:
         for transactional_id in self._prepared:
@@ -141,7 +141,7 @@ class TransactionShard:
     def decide_add_partitions(
         self,
         transactional_id: str,
-        producer: Producer,
+        producer: ProducerIdAndEpoch,
         partitions: Set[TopicPartition],
         *,
         client_version: int,
@@ -155,7 +155,7 @@ class TransactionShard:
         )
 
     def decide_add_offsets(
-        self, transactional_id: str, producer: Producer, *, offsets_partition: int, now_ms: int
+        self, transactional_id: str, producer: ProducerIdAndEpoch, *, offsets_partition: int, now_ms: int
     ) -> Decision[ErrorCode]:
         """The partition is the one that holds the group's offsets, which get a marker like any records."""
         partitions = frozenset({TopicPartition(OFFSETS_TOPIC, offsets_partition)})
@@ -164,7 +164,7 @@ class TransactionShard:
         )
 
     def verify_partitions(
-        self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition]
     ) -> Mapping[TopicPartition, ErrorCode]:
         if not transactional_id:
             return dict.fromkeys(partitions, ErrorCode.INVALID_REQUEST)

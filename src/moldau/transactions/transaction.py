@@ -15,11 +15,9 @@ from msgspec.structs import replace
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions.states import PREPARED, Event, State, advance
+from moldau.wire.batch import EPOCH_MAX, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
-NO_PRODUCER_ID = ProducerId(-1)
-NO_EPOCH = -1
 NO_TIME = -1
-EPOCH_MAX = 0x7FFF
 LAST_USABLE_EPOCH = EPOCH_MAX - 1  # no client gets the highest, so that whoever has an epoch can be fenced
 TIMEOUT_NEVER_MS = 0x7FFFFFFF  # what a two-phase commit has: only its own coordinator ends it
 
@@ -27,7 +25,7 @@ FIRST_PROTOCOL = 0
 SECOND_PROTOCOL = 2  # the level of the feature `transaction.version` from which every transaction has its own epoch
 
 
-class Producer(NamedTuple):
+class ProducerIdAndEpoch(NamedTuple):
     """A producer as a request names it."""
 
     producer_id: int
@@ -39,14 +37,14 @@ class ProducerReply(NamedTuple):
 
     error: ErrorCode
     producer_id: int = NO_PRODUCER_ID
-    epoch: int = NO_EPOCH
+    epoch: int = NO_PRODUCER_EPOCH
 
 
 class Transaction(msgspec.Struct, frozen=True):
     transactional_id: str
     producer_id: ProducerId
-    epoch: int = NO_EPOCH
-    last_epoch: int = NO_EPOCH
+    epoch: int = NO_PRODUCER_EPOCH
+    last_epoch: int = NO_PRODUCER_EPOCH
     """The epoch that the current one was bumped from by the same producer; in memory only."""
     previous_producer_id: ProducerId = NO_PRODUCER_ID
     """Who had the id before this transition: tells a repeated request after the change to another producer id."""
@@ -75,15 +73,15 @@ class Transaction(msgspec.Struct, frozen=True):
         return self.started_ms + self.timeout_ms + 1
 
     @property
-    def successor(self) -> Producer:
+    def successor(self) -> ProducerIdAndEpoch:
         """Who may begin the next transaction when this one is complete."""
         if self.next_producer_id != NO_PRODUCER_ID:
-            return Producer(self.next_producer_id, 0)
-        return Producer(self.producer_id, self.epoch)
+            return ProducerIdAndEpoch(self.next_producer_id, 0)
+        return ProducerIdAndEpoch(self.producer_id, self.epoch)
 
 
 def initialised(
-    before: Transaction, producer: Producer, *, last_epoch: int, timeout_ms: int, now_ms: int
+    before: Transaction, producer: ProducerIdAndEpoch, *, last_epoch: int, timeout_ms: int, now_ms: int
 ) -> Transaction:
     return _moved(
         before,
@@ -146,7 +144,7 @@ def fenced(before: Transaction, *, server_version: int, next_producer_id: Produc
             client_version=server_version,
             now_ms=now_ms,
         )
-    raised = replace(fence, epoch=min(before.epoch + 1, EPOCH_MAX), last_epoch=NO_EPOCH)
+    raised = replace(fence, epoch=min(before.epoch + 1, EPOCH_MAX), last_epoch=NO_PRODUCER_EPOCH)
     return ended_by_first_protocol(raised, Event.ABORTED, now_ms)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.ids import ProducerId
 from moldau.wire.compression import Codec, compress, decompress
 from moldau.wire.crc import crc32c
 from moldau.wire.records import Buffer, InvalidRecord, Record, encode_records, read_headers, spans
@@ -27,9 +28,11 @@ HEADER_BYTES = 61
 MAGIC_AT = 16  # the one field that has the same place in every version
 CRC_AT = 17
 ATTRIBUTES_AT = 21  # the checksum covers everything from here
-NO_PRODUCER_ID = -1
+NO_PRODUCER_ID = ProducerId(-1)
+NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
 NO_TIMESTAMP = -1
+EPOCH_MAX = 0x7FFF  # of a producer, in 16 bits
 SEQUENCE_MAX = 0x7FFFFFFF
 TIMESTAMP_MAX = 0x7FFFFFFFFFFFFFFF
 

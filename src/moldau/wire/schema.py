@@ -52,7 +52,6 @@ Int8 = Annotated[int, Kind.INT8]
 Int16 = Annotated[int, Kind.INT16]
 UInt16 = Annotated[int, Kind.UINT16]
 Int32 = Annotated[int, Kind.INT32]
-UInt32 = Annotated[int, Kind.UINT32]
 Int64 = Annotated[int, Kind.INT64]
 Uuid = Annotated[bytes, Kind.UUID]
 # Decoded as a slice of the frame.

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import Group, State
 from moldau.groups.classic.id_set import IdSet
@@ -48,7 +48,7 @@ def test_a_new_client_is_told_its_id_first() -> None:
 
 def test_an_old_client_joins_at_once() -> None:
     decision = decide_join(None, joining(new_id="a", must_know_id=False), limits=LIMITS, now_ms=0)
-    assert decision.reply == Parked(("join", GROUP, "a"))
+    assert decision.reply == Delayed(("join", GROUP, "a"))
     (_, changed) = decision.records
     assert (changed.group.state, list(changed.group.members)) == (State.PREPARING, ["a"])
 
@@ -229,7 +229,7 @@ class TestStaticMembers:
 
     def test_they_need_no_id_first(self) -> None:
         world = World()
-        assert isinstance(world.join(new_id="x-1", instance_id="x"), Parked)
+        assert isinstance(world.join(new_id="x-1", instance_id="x"), Delayed)
 
     def test_one_that_restarts_takes_its_place_without_a_rebalance(self) -> None:
         world = World()
@@ -282,7 +282,7 @@ class TestStaticMembers:
         world.pass_time(9_000)
         world.sync("y-1", instance_id="y")
         world.sync("x-1", {}, instance_id="x")
-        assert isinstance(world.join(new_id="y-2", instance_id="y", protocols=(STICKY,)), Parked)
+        assert isinstance(world.join(new_id="y-2", instance_id="y", protocols=(STICKY,)), Delayed)
         assert world.group.state is State.PREPARING
 
     def test_one_that_restarts_during_the_assignment_begins_it_anew(self) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import NEXT, Event, IllegalTransition, State, advance
 from moldau.groups.classic.membership import Leaving, Syncing, decide_heartbeat, decide_leave, decide_sync
@@ -33,7 +33,7 @@ def completing(*member_ids: str) -> World:
 class TestSync:
     def test_members_wait_for_the_leader(self) -> None:
         world = completing("a", "b")
-        assert world.sync("b") == Parked(("sync", GROUP, "b"))
+        assert world.sync("b") == Delayed(("sync", GROUP, "b"))
         reply = world.sync("a", {"a": b"0", "b": b"1"})
         assert reply == SyncGroupResponse(protocol_type="consumer", protocol_name="range", assignment=b"0")
         assert world.synced("b").assignment == b"1"

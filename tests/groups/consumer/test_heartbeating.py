@@ -18,7 +18,7 @@ from moldau.groups.consumer.facts import (
     TopicsChecked,
 )
 from moldau.groups.consumer.group import ConsumerState
-from moldau.groups.consumer.heartbeating import Beat, check_beat
+from moldau.groups.consumer.heartbeating import Heartbeat, check_heartbeat
 from moldau.groups.consumer.members import MemberState, Partitions, Profile, Progress
 from moldau.groups.consumer.turn import consumer_session_key
 from moldau.groups.limits import ConsumerGroupConfig
@@ -345,15 +345,15 @@ def test_after_a_restart_every_member_has_its_full_time() -> None:
         (beat("a", -3), 0, "MemberEpoch is invalid."),
     ],
 )
-def test_requests_that_are_wrong_whatever_the_group_is(request_: Beat, version: int, message: str) -> None:
+def test_requests_that_are_wrong_whatever_the_group_is(request_: Heartbeat, version: int, message: str) -> None:
     with pytest.raises(ApiError) as refused:
-        check_beat(request_, version, CONFIG)
+        check_heartbeat(request_, version, CONFIG)
     assert (refused.value.code, refused.value.message) == (ErrorCode.INVALID_REQUEST, message)
 
 
 def test_an_assignor_that_is_not_configured() -> None:
     with pytest.raises(ApiError) as refused:
-        check_beat(joining("a", "t", assignor="own"), 1, CONFIG)
+        check_heartbeat(joining("a", "t", assignor="own"), 1, CONFIG)
     assert (refused.value.code, refused.value.message) == (
         ErrorCode.UNSUPPORTED_ASSIGNOR,
         "ServerAssignor own is not supported. Supported assignors: uniform, range.",
@@ -362,4 +362,4 @@ def test_an_assignor_that_is_not_configured() -> None:
 
 def test_requests_that_are_right() -> None:
     for version, right in ((0, joining("", "t")), (1, joining("a", "t")), (1, beat("a", -2, instance_id="i"))):
-        check_beat(right, version, CONFIG)
+        check_heartbeat(right, version, CONFIG)

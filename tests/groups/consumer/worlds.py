@@ -12,7 +12,7 @@ from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicId
 from moldau.groups.consumer.group import ConsumerGroup
-from moldau.groups.consumer.heartbeating import Beat
+from moldau.groups.consumer.heartbeating import Heartbeat
 from moldau.groups.consumer.topics import Topics
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.groups.offsets.classic import CommittedPartition, Committing
@@ -42,11 +42,11 @@ def topics_of(counts: dict[str, int], *, version: int = 1) -> Topics:
     return Topics(image_of(counts), version, version)
 
 
-def beat(member_id: str, epoch: int = 0, **values: Any) -> Beat:
-    return Beat(group_id=GROUP, member_id=member_id, epoch=epoch, client_id="c", client_host="/h", **values)
+def beat(member_id: str, epoch: int = 0, **values: Any) -> Heartbeat:
+    return Heartbeat(group_id=GROUP, member_id=member_id, epoch=epoch, client_id="c", client_host="/h", **values)
 
 
-def joining(member_id: str, *names: str, **values: Any) -> Beat:
+def joining(member_id: str, *names: str, **values: Any) -> Heartbeat:
     return beat(
         member_id,
         **{"rebalance_timeout_ms": REBALANCE_MS, "topics": frozenset(names), "owned": {}, **values},
@@ -95,7 +95,7 @@ class ConsumerWorld:
         self.released.update({released.key: released.reply for released in decision.released})
         return decision.reply
 
-    def send(self, request: Beat) -> ConsumerGroupHeartbeatResponse:
+    def send(self, request: Heartbeat) -> ConsumerGroupHeartbeatResponse:
         reply: ConsumerGroupHeartbeatResponse = self.do(
             lambda shard, now_ms: shard.decide_consumer_heartbeat(request, now_ms)
         )

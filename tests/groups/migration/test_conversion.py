@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from moldau.coordinator.journal import Stored
-from moldau.core.decision import Parked
+from moldau.core.decision import Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import State
 from moldau.groups.classic.members import Protocol
@@ -89,7 +89,7 @@ def held(shard: GroupShard) -> dict[str, set[int]]:
 def test_members_that_wait_must_join_again() -> None:
     mixed = MixedWorld()
     mixed.stand(a=assignment(0, 1, 2, 3), b=assignment())
-    assert isinstance(mixed.join("a", protocols=(Protocol("range", subscription(0)),)), Parked)
+    assert isinstance(mixed.join("a", protocols=(Protocol("range", subscription(0)),)), Delayed)
     mixed.world.join("c")
     assert mixed.released("join", "a").error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert mixed.join("a").error_code == ErrorCode.NONE
@@ -100,7 +100,7 @@ def test_members_that_wait_for_the_leader_must_join_again() -> None:
     for member_id in "ab":
         mixed.join("", new_member_id=member_id)
     mixed.world.pass_time(6_000)
-    assert isinstance(mixed.sync("b", 1), Parked)
+    assert isinstance(mixed.sync("b", 1), Delayed)
     mixed.world.join("c")
     assert mixed.released("sync", "b").error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
@@ -163,7 +163,7 @@ def test_the_last_of_the_new_protocol_leaves_a_classic_group_behind() -> None:
     assert set(group.members) == {"a", "b"}
     assert group.subscribed_topics == frozenset({"orders"})
     for member_id in "ab":
-        assert isinstance(mixed.join(member_id), Parked) or member_id == "b"
+        assert isinstance(mixed.join(member_id), Delayed) or member_id == "b"
     assert mixed.classic.state is State.COMPLETING
     assert mixed.classic.generation == epoch + 1
 

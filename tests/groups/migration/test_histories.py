@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from moldau.coordinator.journal import Stored
-from moldau.core.decision import Parked
+from moldau.core.decision import Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.consumer_protocol import read_subscription
 from moldau.groups.classic.members import Protocol
@@ -120,7 +120,7 @@ class Histories(RuleBasedStateMachine):
         protocols = (Protocol("range", subscription(*sorted(client.owned))),)
         known = client.generation >= 0 or GROUP in self.world.shard.consumer_groups
         reply = self.mixed.join(member_id if known else "", new_member_id=member_id, protocols=protocols)
-        if isinstance(reply, Parked):
+        if isinstance(reply, Delayed):
             client.step = "wait"
             return
         self.heard_join(client, reply)
@@ -142,7 +142,7 @@ class Histories(RuleBasedStateMachine):
         leads = client.joined.leader == member_id
         given = self.shared_by_leader(client.joined) if leads else {}
         reply = self.mixed.sync(member_id, client.generation, given)
-        if isinstance(reply, Parked):
+        if isinstance(reply, Delayed):
             client.step = "await"
             return
         self.heard_sync(client, reply)

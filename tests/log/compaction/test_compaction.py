@@ -18,7 +18,7 @@ from moldau.log.checkpoints import CLEANER_OFFSETS, read_offsets
 from moldau.log.compaction import rewriting
 from moldau.log.compaction.batch_filter import BatchFilter, LastSent, Rules
 from moldau.log.compaction.cleanable import Dirt, Extent, group, is_worthwhile, measure
-from moldau.log.compaction.cleaned_transactions import TransactionTrail
+from moldau.log.compaction.cleaned_transactions import CleanedTransactions
 from moldau.log.compaction.cleaner import Cleaner, begin, clean_log
 from moldau.log.compaction.offset_map import ENTRIES_MIN, OffsetMap
 from moldau.log.compaction.rewriting import Source, read_batches, swap
@@ -368,8 +368,8 @@ def test_the_index_of_aborted_transactions_is_written_anew(tmp_path: Path) -> No
 def test_an_aborted_transaction_that_was_over_before_is_not_taken_for_a_new_one() -> None:
     over = AbortedTransaction(producer_id=1, first_offset=0, last_offset=5, last_stable_offset=0)
     batch = build_batch([Record(9, NOW_MS, b"k")], base_offset=9, producer_id=1, attributes=TRANSACTIONAL)
-    assert TransactionTrail([over], start=0).observe(read_header(batch))
-    assert not TransactionTrail([over], start=6).observe(read_header(batch))
+    assert CleanedTransactions([over], start=0).observe(read_header(batch))
+    assert not CleanedTransactions([over], start=6).observe(read_header(batch))
 
 
 def rules(**changes: object) -> Rules:
@@ -388,7 +388,7 @@ def filtered(batch: bytearray, known: dict[bytes, int], **changes: object) -> by
     for key, offset in known.items():
         offsets.put(key, offset)
     offsets.advance(max(known.values(), default=-1))
-    left = BatchFilter(rules(**changes), offsets, TransactionTrail([], start=0)).apply(
+    left = BatchFilter(rules(**changes), offsets, CleanedTransactions([], start=0)).apply(
         memoryview(batch), read_header(batch)
     )
     return None if left is None else bytearray(left)

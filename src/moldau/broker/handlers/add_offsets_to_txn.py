@@ -9,7 +9,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
 from moldau.transactions.errors import error_for_client
-from moldau.transactions.transaction import Producer
+from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
@@ -18,7 +18,7 @@ from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddO
 def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: Context
 ) -> AddOffsetsToTxnResponse | Future[AddOffsetsToTxnResponse]:
-    producer = Producer(request.producer_id, request.producer_epoch)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     offsets_partition = context.services.groups.index_of(request.group_id)
     error = context.services.transactions.write(
         request.transactional_id,

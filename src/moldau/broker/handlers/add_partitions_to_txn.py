@@ -17,7 +17,7 @@ from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import is_internal
 from moldau.transactions.additions import client_version_of
 from moldau.transactions.errors import error_for_client
-from moldau.transactions.transaction import Producer
+from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -61,7 +61,7 @@ def _add(
     refused = {each: wrong for each in partitions if (wrong := _problem(each, context)) is not ErrorCode.NONE}
     if refused:
         return _result(named, dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused)
-    producer = Producer(transaction.producer_id, transaction.producer_epoch)
+    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     transactions = context.services.transactions
     if transaction.verify_only:
         return _result(named, transactions.admit(named, producer, partitions, adds=False))

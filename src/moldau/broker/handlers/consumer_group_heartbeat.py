@@ -12,7 +12,7 @@ from moldau.broker.context import Context
 from moldau.broker.group_protocols import has_consumer_groups
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import format_uuid, random_uuid
-from moldau.groups.consumer.heartbeating import Beat, check_beat
+from moldau.groups.consumer.heartbeating import Heartbeat, check_heartbeat
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -27,21 +27,23 @@ def consumer_group_heartbeat(
     if not has_consumer_groups(context.services):
         return _failed(ErrorCode.UNSUPPORTED_VERSION)
     groups = context.services.groups
-    beat = _beat(request, context)
+    heartbeat = _heartbeat(request, context)
     try:
-        check_beat(beat, context.version, groups.config_of(beat.group_id))
+        check_heartbeat(heartbeat, context.version, groups.config_of(heartbeat.group_id))
     except ApiError as wrong:
         return ConsumerGroupHeartbeatResponse(error_code=wrong.code, error_message=wrong.message)
-    return groups.write(beat.group_id, lambda shard, now_ms: shard.decide_consumer_heartbeat(beat, now_ms), _failed)
+    return groups.write(
+        heartbeat.group_id, lambda shard, now_ms: shard.decide_consumer_heartbeat(heartbeat, now_ms), _failed
+    )
 
 
 def _failed(error: ErrorCode) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=error, error_message=error.message)
 
 
-def _beat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Beat:
+def _heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Heartbeat:
     names, owned = request.subscribed_topic_names, request.topic_partitions
-    return Beat(
+    return Heartbeat(
         group_id=request.group_id,
         member_id=request.member_id,
         new_member_id="" if request.member_id else format_uuid(random_uuid()),

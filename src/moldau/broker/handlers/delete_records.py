@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.core.ids import Offset
+from moldau.core.ids import NO_OFFSET, Offset
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -13,8 +13,6 @@ from moldau.wire.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-
-NO_OFFSET = -1
 
 
 @api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2), parts=(("topics", "topics"),))

@@ -11,6 +11,7 @@ from moldau.broker.context import Context
 from moldau.broker.leaders import offline_replicas
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_LEADER
 from moldau.core.topic_names import is_internal, topic_name_problem
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.describe_topic_partitions import (
@@ -20,8 +21,6 @@ from moldau.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-
-NO_LEADER = -1
 
 
 @api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, DescribeTopicPartitionsRequest, versions=(0, 0))

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.controller.image import NO_LEADER, ClusterImage
+from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_LEADER
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.elect_leaders import (
     ElectLeadersRequest,

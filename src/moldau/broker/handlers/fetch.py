@@ -10,11 +10,11 @@ from collections.abc import Iterable, Set
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
+from moldau.broker.delayed_fetch import DelayedFetch
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
-from moldau.broker.later import Later
 from moldau.broker.leaders import node_endpoints
 from moldau.broker.reading import Reading, Terms, read, worth_a_look
-from moldau.broker.waiting import ParkedFetch
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange
 from moldau.replication.partition import Partition
@@ -26,7 +26,7 @@ READ_COMMITTED = 1
 
 
 @api(ApiKey.FETCH, FetchRequest, versions=(4, 18))
-def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[FetchResponse]:
+def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedResponse[FetchResponse]:
     services, version = context.services, context.version
     plan = services.fetch_sessions.plan(request, version, services.clock.now_ms())
     if isinstance(plan, ErrorCode):
@@ -44,21 +44,23 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | Later[Fetc
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.has_error or not plan.wanted:
         response = _answer(plan, reading, context)
         return response if reading.size_bytes == 0 else _from_cache(response, reading, services)
-    return _park(request, plan, reading, terms=terms, context=context)
+    return _delay(request, plan, reading, terms=terms, context=context)
 
 
-def _from_cache(response: FetchResponse, reading: Reading, services: Services) -> FetchResponse | Later[FetchResponse]:
+def _from_cache(
+    response: FetchResponse, reading: Reading, services: Services
+) -> FetchResponse | DelayedResponse[FetchResponse]:
     """As soon as sending it makes nobody wait for the disk."""
     ranges = [(one.partition, data.records) for one, data in reading.found if isinstance(data.records, FileRange)]
     return services.cold_reads.response(response, ranges)
 
 
-def _park(
+def _delay(
     request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
-) -> Later[FetchResponse]:
+) -> DelayedResponse[FetchResponse]:
     told = {one for one, _ in reading.found}
 
-    def attempt(is_last: bool, grown: Set[Partition] | None) -> FetchResponse | Later[FetchResponse] | None:
+    def attempt(is_last: bool, grown: Set[Partition] | None) -> FetchResponse | DelayedResponse[FetchResponse] | None:
         services = context.services
         wanted: Iterable[Wanted] = plan.wanted.values()
         if grown is not None and terms.changes_only:
@@ -72,7 +74,7 @@ def _park(
 
     watched = [one.partition for one in plan.wanted.values() if one.partition is not None]
     missing_bytes = terms.bytes_min - reading.size_bytes
-    return ParkedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).answer
+    return DelayedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).answer
 
 
 def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:

@@ -12,9 +12,9 @@ from moldau.broker.config_resources import parse_broker_id
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
 from moldau.controller.configs import (
+    AlterConfigOp,
     AlteredResource,
     ConfigChange,
-    Operation,
     ResourceChange,
     ResourceType,
     decide_incremental_alter_configs,
@@ -91,12 +91,12 @@ def _check_node(name: str, broker_id: int) -> None:
 
 def _level_change(change: ConfigChange) -> LevelChange:
     match change.operation:
-        case Operation.SET:
+        case AlterConfigOp.SET:
             return LevelChange(change.name, change.value)
-        case Operation.DELETE:
+        case AlterConfigOp.DELETE:
             return LevelChange(change.name, None)
-        case Operation.APPEND | Operation.SUBTRACT:
-            verb = Operation(change.operation).name
+        case AlterConfigOp.APPEND | AlterConfigOp.SUBTRACT:
+            verb = AlterConfigOp(change.operation).name
             message = f"{verb} operation is not allowed for the BROKER_LOGGER resource"
             raise ApiError(ErrorCode.INVALID_REQUEST, message)
         case _:

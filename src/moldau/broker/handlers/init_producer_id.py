@@ -12,16 +12,15 @@ from moldau.core.errors import ApiError, ErrorCode
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.producers import Initialising
 from moldau.wire.api import ApiKey
+from moldau.wire.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from moldau.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-NO_PRODUCER_ID = -1
-NO_EPOCH = -1
 FIRST_EPOCH = 0
 
 
 @api(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, versions=(0, 5))
 async def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
-    is_half_known = (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH)
+    is_half_known = (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH)
     if request.transactional_id == "" or is_half_known:
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is not None:
@@ -49,4 +48,4 @@ async def _transactional(
 
 
 def _refused(error: ErrorCode) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_EPOCH)
+    return InitProducerIdResponse(error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)

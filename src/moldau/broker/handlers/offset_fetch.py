@@ -19,10 +19,10 @@ from moldau.broker.repetition import refuse_repetition
 from moldau.controller.image import ClusterImage
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
-from moldau.core.ids import ZERO_UUID
+from moldau.core.ids import NO_OFFSET, ZERO_UUID
 from moldau.groups.records import CommittedOffset
 from moldau.groups.shard import GroupShard
-from moldau.groups.view import NO_OFFSET, fetched
+from moldau.groups.view import fetched
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.offset_fetch import (
     OffsetFetchRequest,

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TypeAlias
 
-from moldau.broker.admission import check_produced
 from moldau.broker.answers import Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.leaders import current_leader, node_endpoints
+from moldau.broker.transaction_verification import check_produced
 from moldau.coordinator.long_work import Slice
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
@@ -22,7 +22,7 @@ from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
 from moldau.log.validation import UNFOLDED_BYTES_AT_ONCE, Validated, check_request
 from moldau.replication.partition import Partition
-from moldau.transactions.transaction import Producer
+from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
 from moldau.wire.batch import TRANSACTIONAL, read_header
 from moldau.wire.messages import ProduceRequest, ProduceResponse
@@ -235,7 +235,7 @@ def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
     check_produced(
         work.services,
         work.transactional_id,
-        Producer(header.producer_id, header.producer_epoch),
+        ProducerIdAndEpoch(header.producer_id, header.producer_epoch),
         TopicPartition(partition.topic, partition.index),
         version=work.version,
     )

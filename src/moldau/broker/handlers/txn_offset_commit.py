@@ -10,18 +10,18 @@ from asyncio import Future
 from collections.abc import Iterator
 from itertools import chain
 
-from moldau.broker.admission import admission_error
 from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.transaction_verification import admission_error
 from moldau.controller.image import ClusterImage
-from moldau.coordinator.journal import Producer as JournalProducer
+from moldau.coordinator.journal import TransactionalProducer
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 from moldau.groups.offsets.classic import CommittedPartition, Committing
-from moldau.transactions.transaction import Producer
+from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -85,7 +85,7 @@ def _commit(
         instance_id=request.group_instance_id,
         partitions=accepted,
     )
-    producer = JournalProducer(request.producer_id, request.producer_epoch)
+    producer = TransactionalProducer(request.producer_id, request.producer_epoch)
     return context.services.groups.commit_in_transaction(committing, producer)
 
 
@@ -97,7 +97,7 @@ def _admission_error(request: TxnOffsetCommitRequest, context: Context) -> Error
         return ErrorCode.NOT_COORDINATOR
     if partition.log.producers.is_open(request.producer_id, request.producer_epoch):
         return ErrorCode.NONE
-    producer = Producer(request.producer_id, request.producer_epoch)
+    producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     adds = context.version >= ADDS_SINCE
     return admission_error(services, request.transactional_id, producer, where, adds=adds)
 

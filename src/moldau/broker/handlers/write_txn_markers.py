@@ -14,8 +14,8 @@ from moldau.broker.context import Context
 from moldau.broker.repetition import refuse_repetition
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.transactions.markers import MarkersDue
-from moldau.transactions.transaction import Producer
+from moldau.transactions.markers_due import MarkersDue
+from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -49,7 +49,7 @@ def _write(marker: WritableTxnMarker, context: Context) -> WritableTxnMarkerResu
     refuse_repetition(partitions)
     due = MarkersDue(
         transactional_id="",
-        producer=Producer(marker.producer_id, marker.producer_epoch),
+        producer=ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch),
         is_commit=marker.transaction_result,
         partitions=frozenset(partitions),
         transaction_version=marker.transaction_version,

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 from moldau.core.config.settings import Setting, is_known
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 OUR_PREFIX = "MOLDAU_"
 KAFKA_PREFIXES = ("KAFKA_CFG_", "KAFKA_")  # the longer one first
@@ -73,6 +73,8 @@ def cluster_id(environment: Mapping[str, str]) -> str | None:
     """The id that the images give a new cluster; another program's variable of this name is not used."""
     found = environment.get("CLUSTER_ID", "").strip()
     if found and not re.fullmatch(_CLUSTER_ID, found):
-        log.warning("environment variable CLUSTER_ID=%s is ignored: a cluster's id is 22 characters of base64", found)
+        LOGGER.warning(
+            "environment variable CLUSTER_ID=%s is ignored: a cluster's id is 22 characters of base64", found
+        )
         return None
     return found or None

@@ -18,7 +18,7 @@ from moldau.core.config.support import without_effect
 
 __all__ = ["ConfigError", "load_config", "parse_overrides", "parse_properties"]
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 COMMAND_LINE = "command line"
 _DEFAULT_HOST = "127.0.0.1"
@@ -132,7 +132,7 @@ def _report_absent_listeners(settings: Mapping[str, Setting], config: BrokerConf
     for key, setting in settings.items():
         found = listener_key(key)
         if found is not None and found[0] not in names:
-            log.warning("%s is ignored (%s): the listeners are %s", key, setting.source, ", ".join(names))
+            LOGGER.warning("%s is ignored (%s): the listeners are %s", key, setting.source, ", ".join(names))
 
 
 def _read(properties_file: Path | None) -> dict[str, Setting]:
@@ -173,9 +173,9 @@ def _overlay(values: dict[str, _Value], layer: Mapping[str, _Value]) -> None:
 def _report_environment(settings: Mapping[str, Setting], strange: list[str]) -> None:
     used = sorted(setting.source for setting in settings.values() if setting.source.startswith("environment"))
     if used:
-        log.info("set by the environment: %s", ", ".join(source.rpartition(" ")[2] for source in used))
+        LOGGER.info("set by the environment: %s", ", ".join(source.rpartition(" ")[2] for source in used))
     if strange:
-        log.warning("environment variables that name no configuration key are ignored: %s", ", ".join(strange))
+        LOGGER.warning("environment variables that name no configuration key are ignored: %s", ", ".join(strange))
 
 
 def _translate_older_names(settings: Mapping[str, Setting]) -> dict[str, Setting]:
@@ -187,9 +187,9 @@ def _translate_older_names(settings: Mapping[str, Setting]) -> dict[str, Setting
     meant = translate(texts, is_set=kept, default_host=_DEFAULT_HOST)
     for key, setting in older.items():
         if HONOURED[key] in meant:
-            log.warning("%s is an older name (%s); use %s", key, setting.source, HONOURED[key])
+            LOGGER.warning("%s is an older name (%s); use %s", key, setting.source, HONOURED[key])
         else:
-            log.warning("%s is ignored (%s), because %s is set", key, setting.source, HONOURED[key])
+            LOGGER.warning("%s is ignored (%s), because %s is set", key, setting.source, HONOURED[key])
     source = ", ".join(f"{key} in {setting.source}" for key, setting in older.items())
     return {**kept, **_from(meant, source)}
 
@@ -222,9 +222,9 @@ def _report_unused(settings: Mapping[str, Setting]) -> None:
         elif key not in BROKER_CONFIGS and listener_key(key) is None and not is_known(key):
             unknown.append(with_suggestion(key))
     for reason, keys in idle.items():
-        log.warning("configuration keys without effect: %s (%s)", ", ".join(keys), reason)
+        LOGGER.warning("configuration keys without effect: %s (%s)", ", ".join(keys), reason)
     if unknown:
-        log.warning("unknown configuration keys are ignored: %s", ", ".join(unknown))
+        LOGGER.warning("unknown configuration keys are ignored: %s", ", ".join(unknown))
 
 
 def _is_default(key: str, setting: Setting) -> bool:

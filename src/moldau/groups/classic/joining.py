@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from moldau.core.decision import Decision, Parked
+from moldau.core.decision import Decision, Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import Group, State
 from moldau.groups.classic.members import Joining, Member, member_of
@@ -15,7 +15,7 @@ from moldau.groups.limits import GroupLimits
 from moldau.wire.messages.join_group import JoinGroupResponse
 from moldau.wire.messages.sync_group import SyncGroupResponse
 
-JoinReply: TypeAlias = JoinGroupResponse | Parked
+JoinReply: TypeAlias = JoinGroupResponse | Delayed
 
 
 def decide_join(group: Group | None, joining: Joining, *, limits: GroupLimits, now_ms: int) -> Decision[JoinReply]:
@@ -74,7 +74,7 @@ def _join_new(turn: Turn, joining: Joining) -> JoinReply:
 def _add(turn: Turn, joining: Joining, member_id: str) -> JoinReply:
     turn.add(member_of(joining, member_id), joining.protocol_type)
     turn.rebalance()
-    return turn.park_join(member_id)
+    return turn.delay_join(member_id)
 
 
 def _join_known(turn: Turn, joining: Joining) -> JoinReply:
@@ -90,7 +90,7 @@ def _join_known(turn: Turn, joining: Joining) -> JoinReply:
         return turn.joined(member_id)
     turn.put(_updated(group.members[member_id], joining))
     turn.rebalance()
-    return turn.park_join(member_id)
+    return turn.delay_join(member_id)
 
 
 def _is_up_to_date(group: Group, member: Member, joining: Joining) -> bool:
@@ -130,7 +130,7 @@ def _replace_static(turn: Turn, joining: Joining, old_id: str) -> JoinReply:
         turn.complete_if_joined()
     else:
         turn.prepare()
-    return turn.park_join(new_id)
+    return turn.delay_join(new_id)
 
 
 def _without_rebalance(turn: Turn, joining: Joining, *, old_leader: str | None) -> JoinGroupResponse:

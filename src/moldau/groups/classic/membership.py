@@ -8,14 +8,14 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from moldau.core.decision import Decision, Parked, Timer
+from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import Event, Group, State, Window, advance
 from moldau.groups.classic.rebalance import Turn, join_key, session_key, sync_key
 from moldau.groups.limits import GroupLimits
 from moldau.wire.messages.sync_group import SyncGroupResponse
 
-SyncReply: TypeAlias = SyncGroupResponse | Parked
+SyncReply: TypeAlias = SyncGroupResponse | Delayed
 
 
 class Syncing(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def decide_sync(group: Group | None, syncing: Syncing, *, limits: GroupLimits, n
         assigned: Decision[SyncReply] = turn.decide(_assign(turn, syncing))
         return replace(assigned, otherwise=lambda now_ms: _decide_unassigned(group, limits, now_ms))
     turn.put(replace(turn.group.members[syncing.member_id], is_syncing=True))
-    return turn.decide(Parked(sync_key(group.group_id, syncing.member_id)))
+    return turn.decide(Delayed(sync_key(group.group_id, syncing.member_id)))
 
 
 def _check_sync(group: Group | None, syncing: Syncing) -> ErrorCode:

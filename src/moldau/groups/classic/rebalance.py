@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from moldau.core.decision import Decision, Parked, Released, Timer
+from moldau.core.decision import Decision, Delayed, Released, Timer
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import GENERATION_MAX, NEXT, Event, Group, State, Window, advance
 from moldau.groups.classic.members import Member
@@ -76,8 +76,8 @@ class Turn:
     def await_heartbeat(self, member: Member) -> None:
         self.set_timer(session_key(self.group.group_id, member.member_id), member.session_timeout_ms)
 
-    def park_join(self, member_id: str) -> Parked:
-        return Parked(join_key(self.group.group_id, member_id))
+    def delay_join(self, member_id: str) -> Delayed:
+        return Delayed(join_key(self.group.group_id, member_id))
 
     def release_join(self, member: Member, reply: JoinGroupResponse) -> None:
         if member.is_joining:

@@ -35,10 +35,10 @@ from moldau.groups.consumer.members import ConsumerMember, Partitions, Progress
 V = TypeVar("V")
 
 FIRST_EPOCH = 1
-NO_EPOCH = -1
+NO_GROUP_EPOCH = -1
 NEVER_CHECKED = -1
 
-_GONE = Progress(epoch=NO_EPOCH, previous_epoch=NO_EPOCH)
+_GONE = Progress(epoch=NO_GROUP_EPOCH, previous_epoch=NO_GROUP_EPOCH)
 
 
 class ConsumerState(Enum):
@@ -129,12 +129,12 @@ class ConsumerGroup:
     def apply(self, fact: ConsumerFact) -> None:
         match fact:
             case GroupEpochSet():
-                self.epoch = NO_EPOCH if fact.epoch is None else fact.epoch
+                self.epoch = NO_GROUP_EPOCH if fact.epoch is None else fact.epoch
                 self.metadata_hash = fact.metadata_hash
             case ProfileSet():
                 self._apply_profile(fact)
             case TargetEpochSet():
-                self.target_epoch = NO_EPOCH if fact.epoch is None else fact.epoch
+                self.target_epoch = NO_GROUP_EPOCH if fact.epoch is None else fact.epoch
                 self.target_at_ms = fact.at_ms
             case TargetSet():
                 _put(self.target, fact.member_id, fact.partitions)

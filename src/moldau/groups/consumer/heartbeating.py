@@ -45,7 +45,7 @@ REGEX_INTERVAL_MS_MIN = 10_000  # Kafka's: many members that come with many patt
 OWN_ID_SINCE = 1
 
 
-class Beat(Struct, frozen=True, kw_only=True):
+class Heartbeat(Struct, frozen=True, kw_only=True):
     """A ConsumerGroupHeartbeat request in the coordinator's words; None where nothing is said."""
 
     group_id: str
@@ -78,33 +78,36 @@ class Beat(Struct, frozen=True, kw_only=True):
         return self.rebalance_timeout_ms != NO_TIMEOUT and has_subscription and self.owned is not None
 
 
-def check_beat(beat: Beat, version: int, config: ConsumerGroupConfig) -> None:
+def check_heartbeat(heartbeat: Heartbeat, version: int, config: ConsumerGroupConfig) -> None:
     """What is wrong with a request whatever the group is. Raises ApiError."""
-    if (version >= OWN_ID_SINCE or beat.epoch > 0 or beat.epoch == LEAVE_EPOCH) and not beat.member_id.strip():
+    if (
+        version >= OWN_ID_SINCE or heartbeat.epoch > 0 or heartbeat.epoch == LEAVE_EPOCH
+    ) and not heartbeat.member_id.strip():
         raise _invalid("MemberId can't be empty.")
-    texts = (("GroupId", beat.group_id), ("InstanceId", beat.instance_id), ("RackId", beat.rack_id))
+    texts = (("GroupId", heartbeat.group_id), ("InstanceId", heartbeat.instance_id), ("RackId", heartbeat.rack_id))
     for name, text in texts:
         if text is not None and not text.strip():
             raise _invalid(f"{name} can't be empty.")
-    if beat.is_joining:
-        _check_first(beat)
-    elif beat.epoch == STATIC_LEAVE_EPOCH and beat.instance_id is None:
+    if heartbeat.is_joining:
+        _check_first(heartbeat)
+    elif heartbeat.epoch == STATIC_LEAVE_EPOCH and heartbeat.instance_id is None:
         raise _invalid("InstanceId can't be null.")
-    elif beat.epoch < STATIC_LEAVE_EPOCH:
+    elif heartbeat.epoch < STATIC_LEAVE_EPOCH:
         raise _invalid("MemberEpoch is invalid.")
-    if beat.assignor is not None and beat.assignor not in config.assignors:
+    if heartbeat.assignor is not None and heartbeat.assignor not in config.assignors:
         raise ApiError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"ServerAssignor {beat.assignor} is not supported. Supported assignors: {', '.join(config.assignors)}.",
+            f"ServerAssignor {heartbeat.assignor} is not supported. "
+            f"Supported assignors: {', '.join(config.assignors)}.",
         )
 
 
-def _check_first(beat: Beat) -> None:
-    if beat.rebalance_timeout_ms == NO_TIMEOUT:
+def _check_first(heartbeat: Heartbeat) -> None:
+    if heartbeat.rebalance_timeout_ms == NO_TIMEOUT:
         raise _invalid("RebalanceTimeoutMs must be provided in first request.")
-    if beat.owned is None or beat.owned:
+    if heartbeat.owned is None or heartbeat.owned:
         raise _invalid("TopicPartitions must be empty when (re-)joining.")
-    if beat.topics is None and beat.regex is None:
+    if heartbeat.topics is None and heartbeat.regex is None:
         raise _invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
 
 
@@ -120,11 +123,11 @@ def no_group(group_id: str, *, is_classic: bool, is_leaving: bool) -> ApiError:
     return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
-def heartbeat(turn: ConsumerTurn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
+def heartbeat(turn: ConsumerTurn, heartbeat: Heartbeat) -> ConsumerGroupHeartbeatResponse:
     """The answer to a member that joins or stays. Raises ApiError, and then nothing of the turn counts."""
-    _check_room(turn, beat)
-    member = _member_of(turn, beat, beat.member_id or beat.new_member_id)
-    profile = _updated(member.profile, beat)
+    _check_room(turn, heartbeat)
+    member = _member_of(turn, heartbeat, heartbeat.member_id or heartbeat.new_member_id)
+    profile = _updated(member.profile, heartbeat)
     is_renamed = profile.topics != member.profile.topics
     is_resolved = is_repatterned = False
     if profile != member.profile or member.member_id not in turn.group.members:
@@ -133,7 +136,7 @@ def heartbeat(turn: ConsumerTurn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
         _refresh_regexes(turn)
     turn.check_topics(is_due=is_renamed or is_resolved)
     turn.assign()
-    turn.reconcile(member.member_id, beat.owned, is_resubscribed=is_renamed or is_repatterned)
+    turn.reconcile(member.member_id, heartbeat.owned, is_resubscribed=is_renamed or is_repatterned)
     turn.await_heartbeat(member.member_id)
     progress = turn.group.members[member.member_id].progress
     answer = ConsumerGroupHeartbeatResponse(
@@ -141,7 +144,7 @@ def heartbeat(turn: ConsumerTurn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
         member_epoch=progress.epoch,
         heartbeat_interval_ms=turn.config.heartbeat_interval_ms,
     )
-    if beat.is_joining or beat.is_full or progress.assigned != member.progress.assigned:
+    if heartbeat.is_joining or heartbeat.is_full or progress.assigned != member.progress.assigned:
         answer.assignment = _assignment(progress.assigned)
     return answer
 
@@ -150,30 +153,30 @@ def _assignment(assigned: EpochPartitions) -> Assignment:
     return Assignment([TopicPartitions(topic_id, sorted(held)) for topic_id, held in assigned.items()])
 
 
-def _check_room(turn: ConsumerTurn, beat: Beat) -> None:
+def _check_room(turn: ConsumerTurn, heartbeat: Heartbeat) -> None:
     members, members_max = turn.group.members, turn.config.max_size
-    if len(members) >= members_max and beat.member_id not in members:
+    if len(members) >= members_max and heartbeat.member_id not in members:
         raise ApiError(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
             f"The consumer group has reached its maximum capacity of {members_max} members.",
         )
 
 
-def _member_of(turn: ConsumerTurn, beat: Beat, member_id: str) -> ConsumerMember:
+def _member_of(turn: ConsumerTurn, heartbeat: Heartbeat, member_id: str) -> ConsumerMember:
     """The member that speaks, as it was before it did."""
     group = turn.group
-    if beat.instance_id is None:
-        if beat.is_joining:
+    if heartbeat.instance_id is None:
+        if heartbeat.is_joining:
             return group.members.get(member_id) or ConsumerMember(member_id)
         member = known_member(group, member_id)
     else:
-        known = group.static_member(beat.instance_id)
-        if beat.is_joining:
+        known = group.static_member(heartbeat.instance_id)
+        if heartbeat.is_joining:
             if known is None:
                 return group.members.get(member_id) or ConsumerMember(member_id)
-            return _replaced(turn, known, member_id, beat.instance_id)
-        member = static_member(group, beat.instance_id, member_id)
-    _check_epoch(member, beat)
+            return _replaced(turn, known, member_id, heartbeat.instance_id)
+        member = static_member(group, heartbeat.instance_id, member_id)
+    _check_epoch(member, heartbeat)
     return member
 
 
@@ -198,17 +201,21 @@ def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Con
     return member
 
 
-def _check_epoch(member: ConsumerMember, beat: Beat) -> None:
+def _check_epoch(member: ConsumerMember, heartbeat: Heartbeat) -> None:
     """One epoch behind is fine for a client that missed our answer, if it has nothing that it should not have."""
-    if beat.epoch == member.epoch:
+    if heartbeat.epoch == member.epoch:
         return
-    is_behind = beat.epoch < member.epoch
-    if is_behind and beat.epoch == member.progress.previous_epoch and _has_only(beat.owned, member.progress.assigned):
+    is_behind = heartbeat.epoch < member.epoch
+    if (
+        is_behind
+        and heartbeat.epoch == member.progress.previous_epoch
+        and _has_only(heartbeat.owned, member.progress.assigned)
+    ):
         return
     size = "smaller" if is_behind else "greater"
     raise ApiError(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {size} member epoch ({beat.epoch}) than the one known by the group "
+        f"The consumer group member has a {size} member epoch ({heartbeat.epoch}) than the one known by the group "
         f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
     )
 
@@ -230,18 +237,20 @@ def _replaced(turn: ConsumerTurn, old: ConsumerMember, member_id: str, instance_
     return turn.replace(old, member_id)
 
 
-def _updated(profile: Profile, beat: Beat) -> Profile:
+def _updated(profile: Profile, heartbeat: Heartbeat) -> Profile:
     return Profile(
-        client_id=beat.client_id,
-        client_host=beat.client_host,
-        instance_id=profile.instance_id if beat.instance_id is None else beat.instance_id,
-        rack_id=profile.rack_id if beat.rack_id is None else beat.rack_id,
-        topics=profile.topics if beat.topics is None else beat.topics,
-        regex=profile.regex if beat.regex is None else beat.regex,
+        client_id=heartbeat.client_id,
+        client_host=heartbeat.client_host,
+        instance_id=profile.instance_id if heartbeat.instance_id is None else heartbeat.instance_id,
+        rack_id=profile.rack_id if heartbeat.rack_id is None else heartbeat.rack_id,
+        topics=profile.topics if heartbeat.topics is None else heartbeat.topics,
+        regex=profile.regex if heartbeat.regex is None else heartbeat.regex,
         rebalance_timeout_ms=(
-            profile.rebalance_timeout_ms if beat.rebalance_timeout_ms == NO_TIMEOUT else beat.rebalance_timeout_ms
+            profile.rebalance_timeout_ms
+            if heartbeat.rebalance_timeout_ms == NO_TIMEOUT
+            else heartbeat.rebalance_timeout_ms
         ),
-        assignor=profile.assignor if beat.assignor is None else beat.assignor,
+        assignor=profile.assignor if heartbeat.assignor is None else heartbeat.assignor,
         classic=None,
     )
 
@@ -287,18 +296,18 @@ def _refresh_regexes(turn: ConsumerTurn) -> None:
         turn.set_timer(consumer_regex_key(group.group_id), 0)
 
 
-def leave(turn: ConsumerTurn, beat: Beat) -> ConsumerGroupHeartbeatResponse:
+def leave(turn: ConsumerTurn, heartbeat: Heartbeat) -> ConsumerGroupHeartbeatResponse:
     """A static member may leave for a while, and finds its partitions again if it is back in time."""
     group = turn.group
-    if beat.instance_id is None:
-        member = known_member(group, beat.member_id)
+    if heartbeat.instance_id is None:
+        member = known_member(group, heartbeat.member_id)
     else:
-        member = static_member(group, beat.instance_id, beat.member_id)
-    if beat.epoch == STATIC_LEAVE_EPOCH and beat.instance_id is not None:
+        member = static_member(group, heartbeat.instance_id, heartbeat.member_id)
+    if heartbeat.epoch == STATIC_LEAVE_EPOCH and heartbeat.instance_id is not None:
         turn.record(ProgressSet(group.group_id, member.member_id, _paused(member.progress)))
     else:
         turn.fence((member.member_id,))
-    return ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=beat.epoch)
+    return ConsumerGroupHeartbeatResponse(member_id=member.member_id, member_epoch=heartbeat.epoch)
 
 
 def _paused(progress: Progress) -> Progress:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from moldau.core.errors import ApiError
-from moldau.log.compaction.cleaned_transactions import TransactionTrail
+from moldau.log.compaction.cleaned_transactions import CleanedTransactions
 from moldau.log.compaction.offset_map import OffsetMap
 from moldau.wire.batch import (
     CODEC_MASK,
@@ -64,7 +64,7 @@ class BatchFilter:
 
     __slots__ = ("_offsets", "_rules", "_trail")
 
-    def __init__(self, rules: Rules, offsets: OffsetMap, trail: TransactionTrail) -> None:
+    def __init__(self, rules: Rules, offsets: OffsetMap, trail: CleanedTransactions) -> None:
         self._rules = rules
         self._offsets = offsets
         self._trail = trail

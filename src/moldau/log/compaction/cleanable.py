@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from moldau.core.config.topic import TopicConfig
-
-RELATIVE_OFFSET_MAX = 0x7FFFFFFF  # indexes hold offsets relative to their segment's base in 31 bits
+from moldau.log.indexes.offset_index import RELATIVE_OFFSET_MAX
 
 
 class Cleanable(Protocol):

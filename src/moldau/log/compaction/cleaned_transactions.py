@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from moldau.log.end_transaction_marker import ABORT, COMMIT
 from moldau.log.indexes.transaction_index import AbortedTransaction
-from moldau.log.markers import ABORT, COMMIT
 from moldau.wire.batch import BatchHeader, InvalidRecord
 from moldau.wire.records import Buffer, spans
 
@@ -16,7 +16,7 @@ _TYPE_AT = 2  # a control record's key is a version and a type, two bytes each
 _KEY_BYTES = 4
 
 
-class TransactionTrail:
+class CleanedTransactions:
     """Fed with every batch in offset order. `kept` collects the aborted transactions that still have batches."""
 
     __slots__ = ("_aborted", "_committed", "_pending", "kept")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from moldau.core.errors import ApiError
 from moldau.log.compaction.batch_filter import BatchFilter, Rules
-from moldau.log.compaction.cleaned_transactions import TransactionTrail
+from moldau.log.compaction.cleaned_transactions import CleanedTransactions
 from moldau.log.compaction.offset_map import OffsetMap
 from moldau.log.compaction.throttle import Throttle
 from moldau.log.failure import NotUndone
@@ -42,11 +42,11 @@ from moldau.log.files import (
     sync_path,
 )
 from moldau.log.indexes.offset_index import OffsetIndex
-from moldau.log.indexes.time_index import NO_TIMESTAMP, TimeIndex
+from moldau.log.indexes.time_index import TimeIndex
 from moldau.log.indexes.transaction_index import AbortedTransaction, append_aborted
 from moldau.log.partition_log import PartitionLog
 from moldau.log.segment import Segment
-from moldau.wire.batch import BatchHeader, CorruptBatch, batches, declared_bytes, payload, read_header
+from moldau.wire.batch import NO_TIMESTAMP, BatchHeader, CorruptBatch, batches, declared_bytes, payload, read_header
 from moldau.wire.records import Buffer, spans
 
 CHUNK_BYTES = 1 << 20
@@ -128,7 +128,7 @@ class Round:
         self._first_dirty_offset = first_dirty_offset
         self._aborted = aborted
         self._index_interval_bytes = index_interval_bytes
-        self._trail = TransactionTrail(aborted, start=sources[0].base_offset)
+        self._trail = CleanedTransactions(aborted, start=sources[0].base_offset)
         self._is_abandoned = False
         self.offsets = OffsetMap(memory_bytes)
 
@@ -153,7 +153,7 @@ class Round:
 
     def build_map(self) -> None:
         """Read the dirty part until it ends or memory does."""
-        trail = TransactionTrail(self._aborted, start=self._first_dirty_offset)
+        trail = CleanedTransactions(self._aborted, start=self._first_dirty_offset)
         ends = [each.base_offset for each in self._sources[1:]]
         ends.append(self._rules.first_uncleanable_offset)
         for source, end in zip(self._sources, ends, strict=True):
@@ -163,7 +163,7 @@ class Round:
                 return
             self.offsets.advance(end - 1)  # offsets after the last batch are gone for good
 
-    def _map_segment(self, source: Source, trail: TransactionTrail) -> bool:
+    def _map_segment(self, source: Source, trail: CleanedTransactions) -> bool:
         """False when the map has no room left. A batch is mapped whole or not at all, so that every round gets on."""
         for batch, header in read_batches(source):
             if header.last_offset < self._first_dirty_offset:
@@ -178,7 +178,7 @@ class Round:
             self.offsets.advance(header.last_offset)
         return True
 
-    def _map_batch(self, batch: memoryview, header: BatchHeader, trail: TransactionTrail) -> None:
+    def _map_batch(self, batch: memoryview, header: BatchHeader, trail: CleanedTransactions) -> None:
         offsets, start = self.offsets, self._first_dirty_offset
         body = payload(batch, header, decompressed_bytes_max=self._rules.unfolded_bytes_max)
         if header.is_control:

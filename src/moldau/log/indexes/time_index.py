@@ -9,9 +9,9 @@ import struct
 from typing import NamedTuple
 
 from moldau.log.indexes.index_file import IndexFile
+from moldau.wire.batch import NO_TIMESTAMP
 
 ENTRY = struct.Struct(">qi")
-NO_TIMESTAMP = -1
 
 
 class Timed(NamedTuple):

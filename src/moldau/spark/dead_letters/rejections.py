@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,8 +20,9 @@ from moldau.spark.dead_letters.letters import (
 )
 from moldau.spark.offsets.places import OffsetRange, Place
 from moldau.spark.option_values import OptionError, wrong_option
-from moldau.spark.reading.data_loss import LOG
 from moldau.spark.record_formats import RecordFormats
+
+LOGGER = logging.getLogger(__name__)
 
 
 class OnError(StrEnum):
@@ -95,7 +97,7 @@ class Rejections:
         written = self.box.close()
         place = f"{self.range.place}, offsets {self.range.start} to {self.range.end - 1}"
         done = f"{written} written to {self.box.topic}" if self.box.topic else "left out"
-        LOG.warning(
+        LOGGER.warning(
             "%s: %d records do not fit, %s; the first at offset %d: %s",
             place, self.count, done, self.first.offset, self.first.reason,
         )  # fmt: skip
@@ -131,6 +133,6 @@ class RejectionCounts:
         if total != self.told:
             by_place = ", ".join(f"{place}: {count}" for place, count in sorted(counts.items()))
             action = "written to dead letters" if self.kind == LETTERS_GROUP else "skipped"
-            LOG.warning("%s: %d records did not fit so far and were %s (%s)", group, total, action, by_place)
+            LOGGER.warning("%s: %d records did not fit so far and were %s (%s)", group, total, action, by_place)
         self.told = total
         return total

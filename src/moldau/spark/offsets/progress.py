@@ -8,6 +8,7 @@ driver's side picks it up there. With `groupId` or `queryName` given nothing of 
 from __future__ import annotations
 
 import json
+import logging
 import re
 import uuid
 from collections.abc import Mapping
@@ -19,8 +20,9 @@ from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, group_co
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
 from moldau.spark.offsets.places import Offsets, Place
-from moldau.spark.reading.data_loss import LOG
 from moldau.spark.running_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property
+
+LOGGER = logging.getLogger(__name__)
 
 REFRESH_S = 3_600.0  # brokers forget the offsets of a group without members after days; an idle query must not fade
 
@@ -66,7 +68,7 @@ def announce(client: ClientSettings, meeting_group: str, place: Place) -> None:
             offsets=[TopicPartition(place.topic, place.partition, 0, metadata)], asynchronous=False
         )
     except KafkaException as wrong:
-        LOG.warning("the query's offsets will not be committed: group %s: %s", meeting_group, reason(wrong))
+        LOGGER.warning("the query's offsets will not be committed: group %s: %s", meeting_group, reason(wrong))
 
 
 class Progress:
@@ -119,5 +121,5 @@ class Progress:
     def _complain(self, wrong: KafkaException) -> None:
         if not self.has_complained:
             where = f"group {self.group_id}" if self.group_id else "its group"
-            LOG.warning("offsets of the query are not committed to %s: %s", where, reason(wrong))
+            LOGGER.warning("offsets of the query are not committed to %s: %s", where, reason(wrong))
         self.has_complained = True

@@ -23,7 +23,6 @@ OPERATION = "_op"
 CHANGED_AT = "_changed_at"
 DELETED = "d"
 ROW_OPERATIONS = ("c", "u", "d", "r")  # created, updated, deleted, and read when a snapshot was taken
-TYPED = ("json", "avro")
 # Which option of a table's connector says where the table is.
 TABLE_OPTIONS = {Connector.DELTA: "path", Connector.ICEBERG: "table", Connector.DATABASE: "dbtable"}
 TABLE_FORMATS = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from moldau.spark.offsets.places import Place
 
-LOG = logging.getLogger("moldau.spark")
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +76,4 @@ def raise_or_warn(losses: Sequence[Loss], *, fail: bool) -> None:
         return
     if fail:
         raise DataLossError(losses)
-    LOG.warning("%s", report(losses))
+    LOGGER.warning("%s", report(losses))

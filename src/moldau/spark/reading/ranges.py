@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
 
 from moldau.spark.offsets.places import OffsetRange
-from moldau.spark.reading.data_loss import LOG
 from moldau.spark.reading.fetching import LeftToLibrary, can_fetch, fetch_range
 from moldau.spark.reading.librdkafka import read_by_library
 from moldau.spark.reading.range_settings import RangeReading
+
+LOGGER = logging.getLogger(__name__)
 
 
 def read_range(wanted: OffsetRange, reading: RangeReading) -> Iterator[pa.RecordBatch]:
@@ -20,6 +22,6 @@ def read_range(wanted: OffsetRange, reading: RangeReading) -> Iterator[pa.Record
             yield from fetch_range(wanted, reading.client, reading.columns)
             return
         except LeftToLibrary as left:
-            LOG.info("%s from offset %d on is read by librdkafka: %s", wanted.place, left.position, left)
+            LOGGER.info("%s from offset %d on is read by librdkafka: %s", wanted.place, left.position, left)
             wanted = OffsetRange(wanted.place, left.position, wanted.end)
     yield from read_by_library(wanted, reading)

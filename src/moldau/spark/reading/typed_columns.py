@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from moldau.spark.offsets.places import OffsetRange
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.record_formats import check_asked, decoded_types, record_formats, sides_to_infer, typed_schema
+
+LOGGER = logging.getLogger(__name__)
 
 
 def schema_of(options: Mapping[str, str]) -> StructType:
@@ -45,7 +48,6 @@ def check_schema(schema: StructType, options: SourceOptions) -> None:
 def _inferred(options: SourceOptions, side: Side) -> pa.DataType:
     """From the newest records of every partition, whose shape is the likeliest to come."""
     from moldau.spark.clients.cluster import Cluster
-    from moldau.spark.reading.data_loss import LOG
     from moldau.spark.reading.range_settings import RangeReading
     from moldau.spark.reading.ranges import read_range
 
@@ -63,5 +65,5 @@ def _inferred(options: SourceOptions, side: Side) -> pa.DataType:
             samples += batch.column(0).to_pylist()
     found = infer_json(samples)
     # A warning because those are seen: a schema that was guessed is better written down.
-    LOG.warning("%sFormat = json: %sSchema %s", side, side, found.sentence())
+    LOGGER.warning("%sFormat = json: %sSchema %s", side, side, found.sentence())
     return pa.struct(list(found.schema))

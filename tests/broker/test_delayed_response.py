@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from moldau.broker.later import Later
+from moldau.broker.delayed_response import DelayedResponse
 
 
 def test_whoever_waits_is_told_at_once_and_once() -> None:
-    later: Later[int] = Later()
+    later: DelayedResponse[int] = DelayedResponse()
     told: list[int | None] = []
     later.add_done_callback(lambda done: told.append(done.result()))
     later.set_result(7)
@@ -17,7 +17,7 @@ def test_whoever_waits_is_told_at_once_and_once() -> None:
 
 def test_a_cancelled_answer_is_not_waited_for_any_more() -> None:
     left: list[str] = []
-    later: Later[int] = Later(lambda: left.append("left"))
+    later: DelayedResponse[int] = DelayedResponse(lambda: left.append("left"))
     later.cancel()
     later.cancel()
     later.set_result(7)

@@ -6,9 +6,9 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.log.markers import read_marker
+from moldau.log.end_transaction_marker import read_marker
 from moldau.log.producer_state import Marker
-from moldau.transactions.markers import (
+from moldau.transactions.markers_due import (
     MarkersDue,
     Outcome,
     build_marker,
@@ -17,7 +17,7 @@ from moldau.transactions.markers import (
     requests_by_leader,
 )
 from moldau.transactions.states import PREPARED, State
-from moldau.transactions.transaction import Producer
+from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.batch import read_header, verify_crc
 from moldau.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
 from tests.transactions.worlds import ID, P0, P1, transaction
@@ -27,13 +27,13 @@ from tests.transactions.worlds import ID, P0, P1, transaction
 def test_markers_are_due_while_an_outcome_is_prepared(state: State) -> None:
     due = markers_due(transaction(state, client_version=2))
     is_commit = state is State.PREPARE_COMMIT
-    expected = MarkersDue(ID, Producer(7, 3), is_commit, frozenset({P0}), 2)
+    expected = MarkersDue(ID, ProducerIdAndEpoch(7, 3), is_commit, frozenset({P0}), 2)
     assert due == (expected if state in PREPARED else None)
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_a_marker_is_a_control_batch_of_the_producer(is_commit: bool) -> None:
-    batch = memoryview(build_marker(Producer(7, 3), is_commit=is_commit, coordinator_epoch=5, now_ms=1_000))
+    batch = memoryview(build_marker(ProducerIdAndEpoch(7, 3), is_commit=is_commit, coordinator_epoch=5, now_ms=1_000))
     header = read_header(batch, 0)
     assert verify_crc(batch, 0, header)
     assert header.is_control
@@ -46,8 +46,8 @@ def test_a_marker_is_a_control_batch_of_the_producer(is_commit: bool) -> None:
 def test_each_leader_gets_its_partitions() -> None:
     other = TopicPartition("other", 0)
     dues = [
-        MarkersDue("a", Producer(7, 3), True, frozenset({P0, P1, other}), 2),
-        MarkersDue("b", Producer(8, 0), False, frozenset({P1}), 0),
+        MarkersDue("a", ProducerIdAndEpoch(7, 3), True, frozenset({P0, P1, other}), 2),
+        MarkersDue("b", ProducerIdAndEpoch(8, 0), False, frozenset({P1}), 0),
     ]
     leaders = {P0: 1, P1: 2}
     requests = requests_by_leader(dues, leaders.get, coordinator_epoch=5)

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Set
 from typing import Any
 
-from moldau.broker.later import Later
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.replication.partition import Partition
 
 
-class ParkedFetch:
+class DelayedFetch:
     """A Fetch that found too little. It is tried again when enough bytes came, or something else changed, or too late.
 
     `attempt(is_last, grown)` gives the answer, perhaps one that has to be waited for, or None to go on waiting. It runs
@@ -34,7 +34,7 @@ class ParkedFetch:
         self._missing_bytes = missing_bytes
         self._scheduled = False
         self._grown: set[Partition] | None = set()
-        self.answer: Later[Any] = Later(self._leave)
+        self.answer: DelayedResponse[Any] = DelayedResponse(self._leave)
         self._deadline = self._loop.call_later(wait_ms_max / 1000, self._try, True)
         for partition in self._partitions:
             partition.watchers.add(self)
@@ -69,7 +69,7 @@ class ParkedFetch:
         if found is None:
             return
         self._leave()
-        if isinstance(found, Later):
+        if isinstance(found, DelayedResponse):
             found.add_done_callback(lambda later: self.answer.set_result(later.result()))
         else:
             self.answer.set_result(found)

@@ -11,19 +11,19 @@ from typing import Any, TypeAlias
 from moldau.coordinator.runtime import Runtime
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.transactions.markers import MarkersDue, Outcome, outcome_of
+from moldau.transactions.markers_due import MarkersDue, Outcome, outcome_of
 from moldau.transactions.shard import TransactionShard
 
 WRITTEN_AT_ONCE_MAX = 100  # markers, in some milliseconds
 RETRY_INTERVAL_S = 0.1  # Kafka's: a leader that isn't ready is usually starting
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 # Writes the marker that is due to a partition, under a coordinator's epoch. A partition that is gone needs none.
 WriteMarker: TypeAlias = Callable[[TopicPartition, MarkersDue, int], "ErrorCode | Future[ErrorCode]"]
 
 
-class Marking:
+class MarkerSender:
     """It waits for outcomes by asking its shard, which answers when there is one and it is committed."""
 
     __slots__ = ("_abandoned", "_coordinator_epoch", "_retries", "_runtime", "_write_marker")
@@ -74,7 +74,7 @@ class Marking:
             return await answer if isinstance(answer, Future) else answer
         except Exception:
             # A mistake of ours about one partition must not leave the transactions of all others undecided.
-            log.exception("the marker of %s for %s could not be written", due.transactional_id, partition)
+            LOGGER.exception("the marker of %s for %s could not be written", due.transactional_id, partition)
             return ErrorCode.UNKNOWN_SERVER_ERROR
 
     async def _attempt(self, due: MarkersDue, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
@@ -87,7 +87,7 @@ class Marking:
             outcome = outcome_of(error)
             if outcome is Outcome.GIVE_UP:
                 # Whoever fenced us writes the markers; the outcome stays in the log for whoever leads it next.
-                log.warning("the marker of %s for %s was refused: %s", due.transactional_id, partition, error.name)
+                LOGGER.warning("the marker of %s for %s was refused: %s", due.transactional_id, partition, error.name)
                 self._abandoned.add(due.transactional_id)
                 return []
             if outcome is Outcome.RETRY:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from moldau.broker.context import Services
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.transactions.transaction import Producer
+from moldau.transactions.transaction import ProducerIdAndEpoch
 
 # Coordinators that aren't ready: a producer knows nothing of them, so it hears something that it tries again after.
 _NOT_READY = frozenset(
@@ -17,7 +17,7 @@ _NOT_READY = frozenset(
 
 
 def admission_error(
-    services: Services, transactional_id: str, producer: Producer, where: TopicPartition, *, adds: bool
+    services: Services, transactional_id: str, producer: ProducerIdAndEpoch, where: TopicPartition, *, adds: bool
 ) -> ErrorCode:
     """`adds` for clients of the second protocol: what they write to becomes part of the transaction."""
     if not adds and not services.config.flag("transaction.partition.verification.enable"):
@@ -27,7 +27,7 @@ def admission_error(
 
 
 def check_produced(
-    services: Services, transactional_id: str, producer: Producer, where: TopicPartition, *, version: int
+    services: Services, transactional_id: str, producer: ProducerIdAndEpoch, where: TopicPartition, *, version: int
 ) -> None:
     """Raises what the producer is to hear. Versions of Produce: 11 knows of errors that end only the transaction, and
     12 is of the second protocol.

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 Answer = TypeVar("Answer")
 
 
-class Later(Generic[Answer]):
+class DelayedResponse(Generic[Answer]):
     """The part of a Future that a connection uses, for one listener."""
 
     __slots__ = ("_answer", "_failure", "_is_done", "_on_cancel", "_tell")
@@ -23,12 +23,12 @@ class Later(Generic[Answer]):
         self._on_cancel = on_cancel
         self._answer: Answer | None = None
         self._failure: BaseException | None = None
-        self._tell: Callable[[Later[Answer]], None] | None = None
+        self._tell: Callable[[DelayedResponse[Answer]], None] | None = None
 
     def done(self) -> bool:
         return self._is_done
 
-    def add_done_callback(self, tell: Callable[[Later[Answer]], None]) -> None:
+    def add_done_callback(self, tell: Callable[[DelayedResponse[Answer]], None]) -> None:
         assert self._tell is None, "an answer has one listener"
         self._tell = tell
 

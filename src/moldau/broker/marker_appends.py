@@ -6,18 +6,17 @@ import asyncio
 from asyncio import Future
 
 from moldau.broker.partitions import Partitions
-from moldau.coordinator.journal import Flush
-from moldau.coordinator.journal import Producer as JournalProducer
+from moldau.coordinator.journal import Flush, TransactionalProducer
 from moldau.core.clock import Clock
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.log.partition_log import PartitionLog
-from moldau.transactions.markers import MarkersDue, build_marker
+from moldau.transactions.markers_due import MarkersDue, build_marker
 
 
-class Markers:
+class MarkerAppends:
     def __init__(self, partitions: Partitions, groups: GroupCoordinator, clock: Clock, flush: Flush) -> None:
         self._partitions = partitions
         self._groups = groups
@@ -34,7 +33,7 @@ class Markers:
             # The offsets that the transaction committed count, or are forgotten, with the marker.
             answer = self._groups.end_transaction(
                 where.partition,
-                JournalProducer(
+                TransactionalProducer(
                     due.producer.producer_id, due.producer.epoch, transaction_version=due.transaction_version
                 ),
                 is_commit=due.is_commit,

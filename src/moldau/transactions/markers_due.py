@@ -13,16 +13,16 @@ import msgspec
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.log.markers import encode_marker
+from moldau.log.end_transaction_marker import encode_marker
 from moldau.transactions.states import State
-from moldau.transactions.transaction import Producer, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch
 from moldau.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 
 class MarkersDue(msgspec.Struct, frozen=True):
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdAndEpoch
     is_commit: bool
     partitions: frozenset[TopicPartition]
     transaction_version: int
@@ -33,14 +33,14 @@ def markers_due(transaction: Transaction) -> MarkersDue | None:
         return None
     return MarkersDue(
         transaction.transactional_id,
-        Producer(transaction.producer_id, transaction.epoch),
+        ProducerIdAndEpoch(transaction.producer_id, transaction.epoch),
         transaction.state is State.PREPARE_COMMIT,
         transaction.partitions,
         transaction.client_version,
     )
 
 
-def build_marker(producer: Producer, *, is_commit: bool, coordinator_epoch: int, now_ms: int) -> bytearray:
+def build_marker(producer: ProducerIdAndEpoch, *, is_commit: bool, coordinator_epoch: int, now_ms: int) -> bytearray:
     """A control batch with one record, to be stamped with offset and leader epoch by the log that it goes to."""
     key, value = encode_marker(is_commit=is_commit, coordinator_epoch=coordinator_epoch)
     return build_batch(

@@ -17,7 +17,7 @@ from moldau.log.meta_properties import UnusableDirectory, read_meta_properties
 from moldau.store.sqlite import FILE_NAME as METADATA_FILE
 from moldau.store.sqlite import SqliteStore
 
-log = logging.getLogger(__name__)
+LOGGER = logging.getLogger(__name__)
 
 LOCATION_FILE = "moldau-metadata.location"
 NAMED_MAX = 10
@@ -35,7 +35,7 @@ async def open_folders(
         known = cluster_id
     opened = LogDirectories.open(folders, node_id=config.node_id, cluster_id=known)
     if cluster_id not in (None, opened.cluster_id):
-        log.warning("CLUSTER_ID=%s is not used: the data belongs to cluster %s", cluster_id, opened.cluster_id)
+        LOGGER.warning("CLUSTER_ID=%s is not used: the data belongs to cluster %s", cluster_id, opened.cluster_id)
     return opened
 
 
@@ -89,7 +89,7 @@ async def _stored_cluster_id(folders: Sequence[Path], clock: Clock) -> str | Non
     finally:
         await store.close()
     if cluster_id:
-        log.warning("meta.properties is missing beside %s; it is made anew for cluster %s", path, cluster_id)
+        LOGGER.warning("meta.properties is missing beside %s; it is made anew for cluster %s", path, cluster_id)
     return cluster_id or None
 
 
@@ -114,7 +114,7 @@ def report_missing(image: ClusterImage, directories: LogDirectories, *, broker_i
     """As a crash between a topic's creation and the making of its folders leaves it, and as no one expects it else."""
     missing = _without_folder(image, directories, broker_id)
     if missing:
-        log.warning("%d partitions have no folder and begin empty: %s", len(missing), _enumerated(missing))
+        LOGGER.warning("%d partitions have no folder and begin empty: %s", len(missing), _enumerated(missing))
 
 
 def _without_folder(image: ClusterImage, directories: LogDirectories, broker_id: int) -> list[str]:

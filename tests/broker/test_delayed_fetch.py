@@ -6,8 +6,8 @@ from asyncio import Future, get_running_loop
 from collections.abc import Set
 from pathlib import Path
 
-from moldau.broker.later import Later
-from moldau.broker.waiting import ParkedFetch
+from moldau.broker.delayed_fetch import DelayedFetch
+from moldau.broker.delayed_response import DelayedResponse
 from moldau.replication.partition import Partition
 from tests.coordinator.loops import on_a_loop
 from tests.coordinator.partitions import new_partition
@@ -22,8 +22,8 @@ def nothing(_: bool, __: Set[Partition] | None) -> None:
 @on_a_loop
 async def test_a_fetch_whose_connection_is_gone_watches_no_longer(tmp_path: Path) -> None:
     partition = new_partition(tmp_path)
-    parked = ParkedFetch([partition], nothing, missing_bytes=1_000_000, wait_ms_max=DAY_MS)
-    told: list[Later[object]] = []
+    parked = DelayedFetch([partition], nothing, missing_bytes=1_000_000, wait_ms_max=DAY_MS)
+    told: list[DelayedResponse[object]] = []
     parked.answer.add_done_callback(told.append)
     parked.answer.cancel()
     assert (partition.watchers, told) == (set(), [parked.answer])
@@ -33,8 +33,8 @@ async def test_a_fetch_whose_connection_is_gone_watches_no_longer(tmp_path: Path
 @on_a_loop
 async def test_an_answer_that_waits_for_the_disk_comes_when_the_disk_has_answered(tmp_path: Path) -> None:
     partition = new_partition(tmp_path)
-    warmed: Later[str] = Later()
-    parked = ParkedFetch([partition], lambda *_: warmed, missing_bytes=1, wait_ms_max=1)
+    warmed: DelayedResponse[str] = DelayedResponse()
+    parked = DelayedFetch([partition], lambda *_: warmed, missing_bytes=1, wait_ms_max=1)
     heard: Future[str | None] = get_running_loop().create_future()
     parked.answer.add_done_callback(lambda later: heard.set_result(later.result()))
     loop = get_running_loop()
