@@ -60,6 +60,11 @@ def test_partition_metadata(tmp_path: Path) -> None:
     assert read_partition_metadata(str(tmp_path)) == TOPIC_ID
 
 
+def test_partition_metadata_that_a_power_failure_left_as_zeros_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "partition.metadata").write_bytes(bytes(43))
+    assert read_partition_metadata(str(tmp_path)) is None
+
+
 def test_clean_shutdown(tmp_path: Path) -> None:
     assert not read_clean_shutdown(str(tmp_path))
     write_clean_shutdown(str(tmp_path), 12)

@@ -82,7 +82,7 @@ def read_partition_metadata(directory: str) -> TopicId | None:
     """The id of the topic a folder belongs to, or None when it does not say."""
     path = f"{directory}/{PARTITION_METADATA}"
     data = read_whole(path)
-    if not data:
+    if not data or not data.strip(b"\0"):  # a power failure may leave a file of its length without its bytes
         return None
     try:
         fields = dict(line.split(": ", 1) for line in data.decode().splitlines() if line)
