@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from moldau.coordinator.journal import Chunk, Entry, Stored, TransactionalProducer
-from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.errors import ErrorCode
 
 
 class MemoryJournal:
@@ -15,7 +15,7 @@ class MemoryJournal:
         self.entry_bytes_max = entry_bytes_max
         self.is_ours = True
         self.failure: ErrorCode | None = None
-        self.fails_with: ApiError | None = None
+        self.fails_with: Exception | None = None
         self.committed_offset = 0
         self._commits_at_once = commits_at_once
         self._on_change: Callable[[], None] = lambda: None

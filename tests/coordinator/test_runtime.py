@@ -225,6 +225,18 @@ async def test_nobody_waits_for_facts_behind_others_that_could_not_be_written() 
 
 
 @on_a_loop
+async def test_a_mistake_of_ours_in_an_append_leaves_nobody_without_an_answer() -> None:
+    journal = MemoryJournal()
+    journal.fails_with = ValueError("a mistake")
+    told: list[str] = []
+    tally = Runtime(Tally(), journal, clock=Clock(), on_failed=lambda: told.append("failed"))
+    writing = tally.write(say("A"), failed)
+    assert isinstance(writing, Future)
+    assert await asyncio.wait_for(writing, 5) == "UNKNOWN_SERVER_ERROR"
+    assert (tally.is_stopped, told) == (True, ["failed"])
+
+
+@on_a_loop
 async def test_when_the_disk_fails_after_an_append_everybody_hears_and_the_runtime_ends() -> None:
     journal = MemoryJournal(commits_at_once=False)
     told: list[str] = []

@@ -235,6 +235,11 @@ class Runtime(Generic[M]):
             LOGGER.error("a coordinator's facts could not be written: %s", wrong)
             self._fail(wrong.code)
             return
+        except Exception:
+            # A mistake of ours: this append would keep all replies behind it waiting for ever.
+            LOGGER.exception("a coordinator's facts could not be written")
+            self._fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
         append.end_offset = self._journal.end_offset
         self._release()
 
