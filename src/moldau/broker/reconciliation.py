@@ -321,13 +321,21 @@ class Reconciliation:
         self._leaving.append(leaving)
         self._work_on()
 
+    def _paths_of(self, name: str) -> set[str]:
+        """Folders that are in use: those of partitions that a topic lost and has again since are not to be moved."""
+        hosted = self._hosted.get(name)
+        if hosted is None:
+            return set()
+        return {partition.log.path for partition in (*hosted.serving.values(), *hosted.made.values())}
+
     async def _set_aside(self, leaving: _Leaving) -> None:
         """All folders of a topic at once: a rename is a single call."""
         async for stored in in_slices(leaving.logs):
             self._directories.retire(stored)
         loop = asyncio.get_running_loop()
         # What is in a log directory that failed stays: the next start finds the folders of a topic that is gone.
-        movable = [stored for stored in leaving.logs if stored.offline is None]
+        taken = self._paths_of(leaving.name)
+        movable = [stored for stored in leaving.logs if stored.offline is None and stored.path not in taken]
         moved, failed = await loop.run_in_executor(self._thread, _set_aside_all, movable)
         for path in moved:
             self._directories.doom(path)
