@@ -74,6 +74,15 @@ def test_closed_standard_streams_are_nobodys_file(tmp_path: Path) -> None:
     assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
 
 
+@pytest.fixture
+def heard_hangups() -> Iterator[None]:
+    """Under nohup the tests ignore SIGHUP, and so would the brokers that they start."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heard_hangups")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with started(cwd=tmp_path) as (process, port):
@@ -89,6 +98,7 @@ def test_it_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     assert (tmp_path / "moldau-data" / ".kafka_cleanshutdown").exists()
 
 
+@pytest.mark.usefixtures("heard_hangups")
 def test_it_stops_cleanly_when_its_terminal_is_closed(tmp_path: Path) -> None:
     """The kernel sends SIGHUP, and writing to the terminal fails from then on."""
     pid, terminal = pty.fork()
