@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import moldau
+from bench.prober import SETTLE_S, Answers, probe
 from moldau.wire.messages import (
     ApiVersionsRequest,
     CreateTopicsRequest,
@@ -40,38 +39,9 @@ from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
 from tests.differential.batches import batch
 from tests.hostile.attacker import Address, Attacker, frame
 
-PAUSE_S = 0.001  # between two probes: a busy loop of probes would be a load of its own
-SETTLE_S = 0.3
 ANSWER_S_MAX = 300.0
 PROBED = "probed"
 BIG = "big"
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Of one prober during one deed, in milliseconds."""
-
-    count: int
-    longest_ms: float
-
-
-def probe(address: Address, request: bytes, pipe: Connection) -> None:
-    """Ask without pause; tell the figures since the last time whenever somebody wants them."""
-    client = Attacker(address, wait_s=ANSWER_S_MAX)
-    client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    count, longest_s = 0, 0.0
-    while True:
-        begun = time.perf_counter()
-        client.send(request)
-        client.answer()
-        longest_s = max(longest_s, time.perf_counter() - begun)
-        count += 1
-        if pipe.poll():
-            if not pipe.recv():
-                return
-            pipe.send(Answers(count, longest_s * 1000))
-            count, longest_s = 0, 0.0
-        time.sleep(PAUSE_S)
 
 
 class Probers:
