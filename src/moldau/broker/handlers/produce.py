@@ -142,8 +142,8 @@ async def _store_in_slices(
     request: ProduceRequest, work: Work, context: Context
 ) -> ProduceResponse | Encoded[ProduceResponse] | None:
     """Thousands of partitions take tens of milliseconds, in which others want their turn."""
-    topics = [TopicProduceResponse(each.name, each.topic_id, []) for each in request.topic_data if each.partition_data]
     asked = [each for each in request.topic_data if each.partition_data]
+    topics = [TopicProduceResponse(each.name, each.topic_id, []) for each in asked]
     turn = Slice(asyncio.get_running_loop())
     for topic, row in zip(asked, topics, strict=True):
         for data in topic.partition_data:
