@@ -230,3 +230,33 @@ def test_a_violation_is_the_peers_and_names_its_request(caplog: pytest.LogCaptur
     (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
     assert line.levelno == logging.WARNING
     assert "planted (LIST_GROUPS v0, correlation id 4711" in line.message
+
+
+def test_who_says_no_more_still_gets_every_answer() -> None:
+    async def test() -> None:
+        async with listening(healthy) as listener, client_of(listener) as (reader, writer):
+            count = 10_000  # more than the buffer that connections share holds
+            writer.write(b"".join(named(HeartbeatRequest(generation_id=7), 0, number) for number in range(count)))
+            writer.write_eof()
+            for number in range(count):
+                assert await answer_to(reader) == struct.pack(">ih", number, 7)
+            assert await answer_to(reader) == b""
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_what_was_answered_is_sent_although_the_listener_closes() -> None:
+    async def test() -> None:
+        answered = asyncio.Event()
+
+        def tell() -> ListGroupsResponse:
+            answered.set()
+            return ListGroupsResponse()
+
+        async with listening(planted(tell)) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(ListGroupsRequest(), 0, 4711))
+            await answered.wait()
+            listener.close()
+            assert (await answer_to(reader))[:4] == struct.pack(">i", 4711)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))

@@ -20,32 +20,67 @@ def frame_of(body: bytes) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def deliver(stream: bytes, cuts: list[int]) -> list[bytes]:
-    """Feed a stream in pieces through a scratch buffer that somebody else overwrites after every turn."""
+def deliver(stream: bytes, cuts: list[int], *, goes_on: bool) -> list[bytes]:
+    """Feed a stream in pieces through a scratch buffer that somebody else overwrites after every turn.
+
+    `goes_on` says whether a turn receives again when the buffer was filled.
+    """
     scratch = bytearray(SCRATCH_BYTES)
     inbox = Inbox(memoryview(scratch))
-    frames, at, turn = [], 0, 0
+    frames: list[bytes] = []
+    at = turn = 0
     while at < len(stream):
         space = inbox.space()
         count = min(len(space), len(stream) - at, cuts[turn % len(cuts)])
         space[:count] = stream[at : at + count]
         inbox.received(count)
-        while (frame := inbox.next_frame()) is not None:
-            frames.append(bytes(frame))
+        at, turn = at + count, turn + 1
+        frames += map(bytes, iter(inbox.next_frame, None))
+        while goes_on and at < len(stream) and inbox.may_have_more():
+            space = inbox.space_behind()
+            count = min(len(space), len(stream) - at, cuts[turn % len(cuts)])
+            space[:count] = stream[at : at + count]
+            inbox.received(count)
+            at, turn = at + count, turn + 1
+            frames += map(bytes, iter(inbox.next_frame, None))
         inbox.keep()
         scratch[:] = b"\xee" * SCRATCH_BYTES
-        at, turn = at + count, turn + 1
     return frames
 
 
 @given(
     bodies=st.lists(st.binary(min_size=8, max_size=300), max_size=8),
     cuts=st.lists(st.integers(1, 100), min_size=1, max_size=8),
+    goes_on=st.booleans(),
 )
-def test_frames_survive_any_cutting(bodies: list[bytes], cuts: list[int]) -> None:
+def test_frames_survive_any_cutting(bodies: list[bytes], cuts: list[int], goes_on: bool) -> None:
     # The first two bytes are an API key; zero is Produce, which may be large.
     bodies = [b"\0\0" + body for body in bodies]
-    assert deliver(b"".join(map(frame_of, bodies)), cuts) == bodies
+    assert deliver(b"".join(map(frame_of, bodies)), cuts, goes_on=goes_on) == bodies
+
+
+def test_a_frame_that_a_full_buffer_cut_is_received_without_memory_of_its_own() -> None:
+    inbox = Inbox(memoryview(bytearray(SCRATCH_BYTES)))
+    frames = frame_of(b"\0" * 40) + frame_of(b"\1" * 40)
+    inbox.space()[:] = frames[:SCRATCH_BYTES]
+    inbox.received(SCRATCH_BYTES)
+    assert bytes(inbox.next_frame() or b"") == b"\0" * 40
+    assert inbox.next_frame() is None
+    assert inbox.may_have_more()
+    rest = frames[SCRATCH_BYTES:]
+    inbox.space_behind()[: len(rest)] = rest
+    inbox.received(len(rest))
+    assert bytes(inbox.next_frame() or b"") == b"\1" * 40
+    assert not inbox.may_have_more()
+
+
+def test_there_is_no_more_to_expect_behind_a_buffer_with_room_or_for_a_frame_that_does_not_fit() -> None:
+    for size, filled in ((SCRATCH_BYTES - 4, SCRATCH_BYTES - 1), (SCRATCH_BYTES - 3, SCRATCH_BYTES)):
+        inbox = Inbox(memoryview(bytearray(SCRATCH_BYTES)))
+        inbox.space()[:4] = struct.pack(">i", size)
+        inbox.received(filled)
+        assert inbox.next_frame() is None
+        assert not inbox.may_have_more()
 
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 7, limits.FRAME_BYTES_MAX + 1, 2**31 - 1, -(2**31)])

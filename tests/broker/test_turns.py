@@ -12,7 +12,7 @@ import pytest
 
 from moldau.broker.api import Api, api
 from moldau.broker.context import Context
-from moldau.broker.turns import SLICE_S, TURN_S, Turns
+from moldau.broker.turns import ANSWERS_HELD_S, SLICE_S, TURN_S, Turns
 from moldau.wire.api import ApiKey
 from moldau.wire.messages import HeartbeatRequest, ListGroupsRequest, ListGroupsResponse
 from tests.broker.test_connection import WAIT_S_MAX, answer_to, client_of, healthy, listening, named
@@ -115,6 +115,56 @@ def test_a_failure_in_the_queue_does_not_stop_it() -> None:
         seen: list[object] = []
         turns.queue(lambda: seen.append(1 / 0))
         turns.queue(lambda: seen.append("still here"))
+        while not seen:  # noqa: ASYNC110 - nothing else would wake us
+            await asyncio.sleep(0)
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX)) == ["still here"]
+
+
+def test_answers_wait_for_everybody_who_can_be_read_from() -> None:
+    async def test() -> list[str]:
+        loop = asyncio.get_running_loop()
+        turns = Turns(loop)
+        seen: list[str] = []
+
+        def turn(who: str) -> None:
+            seen.append(f"{who} answered")
+            turns.send_soon(lambda: seen.append(f"{who} sent"), 0.0)
+
+        for who in "ab":
+            loop.call_soon(turn, who)
+        while len(seen) < 4:  # noqa: ASYNC110 - nothing else would wake us
+            await asyncio.sleep(0)
+        return seen
+
+    seen = asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    assert seen == ["a answered", "b answered", "a sent", "b sent"]
+
+
+def test_answers_do_not_wait_for_a_crowd() -> None:
+    async def test() -> list[str]:
+        turns = Turns(asyncio.get_running_loop())
+        seen: list[str] = []
+        for who, now_s in (("a", 10.0), ("b", 10.0 + ANSWERS_HELD_S / 2), ("c", 10.0 + ANSWERS_HELD_S), ("d", 10.1)):
+            turns.send_soon(lambda who=who: seen.append(who), now_s)  # type: ignore[misc]
+        at_once = list(seen)
+        while len(seen) < 4:  # noqa: ASYNC110 - nothing else would wake us
+            await asyncio.sleep(0)
+        assert seen == ["a", "b", "c", "d"]
+        return at_once
+
+    assert asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX)) == ["a", "b", "c"]
+
+
+def test_one_answer_that_can_not_be_sent_does_not_stop_the_others() -> None:
+    async def test() -> list[object]:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda *_: None)
+        turns = Turns(loop)
+        seen: list[object] = []
+        turns.send_soon(lambda: seen.append(1 / 0), 0.0)
+        turns.send_soon(lambda: seen.append("still here"), 0.0)
         while not seen:  # noqa: ASYNC110 - nothing else would wake us
             await asyncio.sleep(0)
         return seen

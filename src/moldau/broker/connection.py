@@ -2,7 +2,7 @@
 
 It works on a plain non-blocking socket rather than on an asyncio transport, because a transport can neither receive
 into memory that we choose nor send a file. While a request waits or its reply is not yet sent, the next one is not
-looked at, which is Kafka's own back-pressure: a connection never holds more than one request and one reply.
+looked at, which is Kafka's own back-pressure: a connection never holds more than one request and one turn's replies.
 
 The loop enters a connection through `_turn` only. Whatever is raised there, by anybody, ends this connection: none
 stays open with a position in the buffer that all connections share, or with a request that nobody answers.
@@ -24,6 +24,7 @@ from moldau.broker.outbox import Outbox, Part
 from moldau.broker.refusals import Refusals
 from moldau.broker.turns import LONG_S, SLICE_S, Turns
 from moldau.core.errors import ProtocolViolation
+from moldau.log.file_range import FileRange
 
 LOGGER = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Connection:
         "_on_close",
         "_outbox",
         "_reading",
+        "_ready",
         "_refusals",
         "_sending",
         "_socket",
@@ -77,6 +79,7 @@ class Connection:
         self._loop = loop
         self._on_close = on_close
         self._reading = True
+        self._ready: list[Part] = []
         self._sending = False
         self._is_queued = False
         self._took_long = False
@@ -87,6 +90,8 @@ class Connection:
     def close(self) -> None:
         if self.closed:
             return
+        if self._ready:
+            self._send_last(self._ready)
         self.closed = True
         self._inbox.on_room = None
         self._inbox.close()
@@ -110,13 +115,14 @@ class Connection:
         ready: list[Part] = []
         frame: memoryview | None = None
         is_over = False
+        now_s = 0.0
         try:
             if self.closed or not begin():
                 return
             inbox = self._inbox
             until_s = self._until_s
             while not self._sending and self._waiting_for is None and not self._is_queued:
-                frame = inbox.next_frame()
+                frame = inbox.next_frame() or self._receive_more()
                 if frame is None:
                     break
                 answer = self._answer_frame(frame, self.peer)
@@ -128,10 +134,11 @@ class Connection:
                 if len(ready) >= PARTS_HELD_MAX:
                     self._send(ready)
                     ready = []
-                if monotonic() >= until_s:
+                now_s = monotonic()
+                if now_s >= until_s:
                     is_over = True
                     break
-            self._put_away(ready, is_over)
+            self._put_away(ready, now_s, is_over=is_over)
         except BaseException as wrong:
             self._fail(wrong, frame, ready)
             if not isinstance(wrong, Exception | asyncio.CancelledError):
@@ -152,6 +159,21 @@ class Connection:
             self._took_long = False
             self._queue()
         return True
+
+    def _receive_more(self) -> memoryview | None:
+        """The frame that a full buffer cut: its rest is probably there, and then it needs no memory of its own."""
+        inbox = self._inbox
+        frame = None
+        while frame is None and inbox.may_have_more():
+            try:
+                count = self._socket.recv_into(inbox.space_behind())
+            except BlockingIOError:
+                break
+            if count == 0:  # left for the next turn: there may be answers to send before
+                break
+            inbox.received(count)
+            frame = inbox.next_frame()
+        return frame
 
     def _begin_turn(self, slice_s: float) -> None:
         self.last_active_s = now_s = monotonic()
@@ -199,7 +221,27 @@ class Connection:
             self._send(parts)
         return True
 
+    def _send_soon(self, parts: list[Part], now_s: float) -> None:
+        if FileRange in map(type, parts):
+            self._send(parts)  # takes its time whenever it is sent, so the client may begin to read
+            return
+        is_first = not self._ready
+        self._ready += parts
+        if is_first:
+            self._turns.send_soon(self._send_now, now_s)
+
+    def _send_now(self) -> None:
+        self._turn(self._send_ready)
+
+    def _send_ready(self) -> bool:
+        if self._ready:
+            self._send([])
+        return False
+
     def _send(self, parts: list[Part]) -> None:
+        if self._ready:
+            parts = self._ready + parts
+            self._ready = []
         if not self._outbox.send(parts) and not self._sending:
             self._sending = True
             self._loop.add_writer(self._socket.fileno(), self._turn, self._send_more)
@@ -212,10 +254,10 @@ class Connection:
         self._sending = False
         return True
 
-    def _put_away(self, ready: list[Part], is_over: bool) -> None:
+    def _put_away(self, ready: list[Part], now_s: float, *, is_over: bool) -> None:
         """Send what is ready, keep what has arrived, and read on unless there is no use in more."""
         if ready:
-            self._send(ready)
+            self._send_soon(ready, now_s)
         inbox = self._inbox
         if is_over:
             self._took_long = monotonic() - self.last_active_s >= LONG_S
@@ -235,12 +277,15 @@ class Connection:
         """End the connection, but not before what was answered in order is on its way."""
         try:
             self._report(wrong, frame or self._waiting_for)
-            if ready:
-                self._outbox.send(ready)
-        except OSError as lost:
-            LOGGER.debug("connection from %s lost: %s", self.peer, lost)
+            self._ready += ready
         finally:
             self.close()
+
+    def _send_last(self, parts: list[Part]) -> None:
+        try:
+            self._outbox.send(parts)
+        except OSError as lost:
+            LOGGER.debug("connection from %s lost: %s", self.peer, lost)
 
     def _report(self, wrong: BaseException, asked: memoryview | Unanswered | None) -> None:
         if asked is None and isinstance(wrong, OSError) and _is_farewell(wrong):

@@ -24,7 +24,10 @@ _GROWTH_BYTES_MAX = 4 * limits.MIB
 
 
 class Inbox:
-    """Received bytes that are not yet answered. `space`, `received`, any number of `next_frame`, then `keep`."""
+    """Received bytes that are not yet answered. `space`, `received`, any number of `next_frame`, then `keep`.
+
+    While `may_have_more`, `space_behind` and `received` may go before more of `next_frame`.
+    """
 
     __slots__ = ("_at", "_budget", "_end", "_frame_bytes_max", "_own", "_scratch", "_taken_bytes", "_view", "on_room")
 
@@ -49,11 +52,26 @@ class Inbox:
         """Where the next bytes go. Valid until `received`."""
         return self._scratch if self._own is None else self._view[self._end :]
 
+    def may_have_more(self) -> bool:
+        """Whether the buffer that all share was filled, so that more is likely to come, and can hold the next frame."""
+        if self._end != len(self._scratch) or self._own is not None:
+            return False
+        left = self._end - self._at
+        return left == 0 or self._wanted(left) <= len(self._scratch)
+
+    def space_behind(self) -> memoryview:
+        """Room for more behind what is left, which moves to the front."""
+        left = self._end - self._at
+        if left:
+            self._scratch[:left] = self._scratch[self._at : self._end]
+        self._at, self._end = 0, left
+        return self._scratch[left:]
+
     def received(self, count: int) -> None:
         self._end += count
 
     def next_frame(self) -> memoryview | None:
-        """The next whole frame without its size, as a writable view that is valid until `keep`."""
+        """The next whole frame without its size, as a writable view that is valid until `keep` or `space_behind`."""
         view, at = self._view, self._at
         have = self._end - at - SIZE_BYTES
         if have < 0:
