@@ -35,10 +35,12 @@ _CLIENT_ID_CHARS_MAX = 100  # of what a line in the log repeats; a client id may
 class Route:
     """Everything about one API at one version that can be looked up beforehand."""
 
-    __slots__ = ("api", "decode", "encoders", "version")
+    __slots__ = ("api", "call", "decode", "encoders", "version", "waits")
 
     def __init__(self, api: Api, version: int) -> None:
         self.api = api
+        self.call = api.call
+        self.waits = api.waits
         self.version = version
         self.decode: Decoder = decoder(api.request, version, REQUEST_ELEMENTS_MAX)
         self.encoders: dict[type[Message], tuple[Encoder, bool]] = {}  # and whether its header is flexible
@@ -97,19 +99,20 @@ class Dispatch:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return unsupported_version(correlation_id, self._services.api_versions)
-        api = route.api
         is_large = len(frame) > LARGE_REQUEST_BYTES and key != PRODUCE
-        if api.waits or is_large:
+        if is_large or route.waits:
             frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
         header, at = read_request_header(frame)
         if is_large:
             context = Context(self._services, header, peer)
-            work = self._large.answer(frame, at, api=api, decode=route.decode, context=context)
+            work = self._large.answer(frame, at, api=route.api, decode=route.decode, context=context)
             return Unanswered(asyncio.ensure_future(work), route, header)
         request, _ = route.decode(frame, at)
-        answer: Any = api.call(request, Context(self._services, header, peer))
-        if type(answer) in route.encoders:
-            return route.reply(answer, correlation_id)
+        answer: Any = route.call(request, Context(self._services, header, peer))
+        if (known := route.encoders.get(type(answer))) is not None:  # `reply`, without a call for every request
+            body: list[Part] = []
+            known[0](answer, body)
+            return response_parts(correlation_id, body, is_flexible=known[1])
         if answer is None:
             return None
         if iscoroutine(answer):
