@@ -1,10 +1,11 @@
 """Topics and partitions on a disk without room: the answer is true, and nothing is left half made.
 
-The disk is a tmpfs with few inodes.
+The disk is a small tmpfs with few inodes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -117,6 +118,31 @@ def test_partitions_without_room_are_not_added(small_disk: Path) -> None:
     with moldau.run(data_dir=small_disk / "data") as again, client_of(again) as client:
         assert client.partitions("orders") == 5
         assert b"before" in client.fetched("orders")
+
+
+def fill(disk: Path) -> None:
+    with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+        while filler.write(bytes(4096)):
+            pass
+    assert shutil.disk_usage(disk).free == 0
+
+
+def test_topics_are_deleted_from_a_full_disk(small_disk: Path) -> None:
+    names = [f"topic{number}" for number in range(30)]
+    with moldau.run(data_dir=small_disk / "data") as broker, client_of(broker) as client:
+        for name in names:
+            assert client.create(name, 1) == (ErrorCode.NONE, None)
+        large = b"x" * 512 * 1024
+        assert client.produce(names[-1], large) == ErrorCode.NONE
+        fill(small_disk)
+        assert client.produce("topic0", large) == ErrorCode.KAFKA_STORAGE_ERROR
+        code, _ = client.create("new", 1)
+        assert code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert [client.delete(name) for name in names] == [[ErrorCode.NONE]] * len(names)
+        assert [client.produce(name, b"too late") for name in names] == [3] * len(names)
+        (small_disk / "filler").unlink()
+    with moldau.run(data_dir=small_disk / "data") as again, client_of(again) as client:
+        assert {client.partitions(name) for name in names} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def test_topics_deleted_with_a_folder_missing_are_gone_and_come_back_empty(tmp_path: Path) -> None:

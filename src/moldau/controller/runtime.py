@@ -16,7 +16,14 @@ from typing import Any, Self, TypeVar
 
 from moldau.controller.image import NO_CONTROLLER, ClusterImage, Draft
 from moldau.controller.machine import apply_to_draft, decide_create_cluster, snapshot_records
-from moldau.controller.records import Record, UnknownRecord, decode_records, encode_records
+from moldau.controller.records import (
+    PartitionsRemoved,
+    Record,
+    TopicDeleted,
+    UnknownRecord,
+    decode_records,
+    encode_records,
+)
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.store.store import START, ControllerAndEpoch, CorruptStore, Fenced, MetadataStore, Registration, StoreError
@@ -25,6 +32,8 @@ DECISIONS_PER_ENTRY_MAX = 1_000  # the loop is held while they are decided: some
 ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
 ELECTION_INTERVAL_MS = 1_000  # how often a broker that doesn't control asks whether anyone does
 LISTENER_RETRY_MS = 1_000  # after which a listener that failed on an image is told again
+
+FREEING_ROOM = (TopicDeleted, PartitionsRemoved)
 
 R = TypeVar("R")
 Listener = Callable[[ClusterImage, ClusterImage], None]
@@ -200,7 +209,10 @@ class Controller:
         if not self.is_active:
             raise Fenced("another controller was elected")
         payload = encode_records(records)
-        self._position = await self._store.append(payload, controller_epoch=self._leadership.epoch)
+        frees_room = any(isinstance(record, FREEING_ROOM) for record in records)
+        self._position = await self._store.append(
+            payload, controller_epoch=self._leadership.epoch, frees_room=frees_room
+        )
         self._count(payload)
         self._publish(draft.finish())
         if self._snapshot_is_due():

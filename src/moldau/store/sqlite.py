@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 
 from moldau.core.clock import Clock
 from moldau.store.process import ProcessId, is_alive, this_process
+from moldau.store.reserve import Reserve
 from moldau.store.schema import checksum, open_database
 from moldau.store.store import (
     ControllerAndEpoch,
@@ -30,6 +31,7 @@ from moldau.store.store import (
 )
 
 FILE_NAME = "moldau-metadata.db"
+RESERVE_SUFFIX = ".reserve"
 
 HEARTBEAT_INTERVAL_MS = 2_000  # Kafka's broker.heartbeat.interval.ms
 SESSION_TIMEOUT_MS = 9_000  # Kafka's broker.session.timeout.ms
@@ -57,6 +59,7 @@ class SqliteStore:
         self.on_failure: Callable[[StoreError], None] | None = None
         self._db: sqlite3.Connection
         self._pulse: sqlite3.Connection
+        self._reserve = Reserve(path.with_suffix(RESERVE_SUFFIX))
 
     @classmethod
     async def open(
@@ -82,7 +85,7 @@ class SqliteStore:
             raise
         return store
 
-    async def append(self, payload: bytes, *, controller_epoch: int) -> int:
+    async def append(self, payload: bytes, *, controller_epoch: int, frees_room: bool = False) -> int:
         def transaction() -> int:
             with _transaction(self._db):
                 self._check_epoch(controller_epoch)
@@ -95,7 +98,7 @@ class SqliteStore:
             assert cursor.lastrowid is not None
             return cursor.lastrowid
 
-        return await self._run(transaction)
+        return await self._run(partial(self._with_reserve, transaction) if frees_room else transaction)
 
     async def read(self, position: int) -> Tail:
         def query() -> Tail:
@@ -206,6 +209,7 @@ class SqliteStore:
     def _open(self) -> None:
         self._db = open_database(self.path, synchronous="FULL")
         self._pulse = open_database(self.path, synchronous="OFF")
+        self._reserve.take()
 
     def _close(self) -> None:
         # On a full disk the registration stays, and its process number shows that it is nobody's.
@@ -217,6 +221,14 @@ class SqliteStore:
                 )
         self._pulse.close()
         self._db.close()
+
+    def _with_reserve(self, transaction: Callable[[], T]) -> T:
+        while True:
+            try:
+                return transaction()
+            except sqlite3.OperationalError as wrong:
+                if not _is_full(wrong) or not self._reserve.give_up_some():
+                    raise
 
     def _check_epoch(self, controller_epoch: int) -> None:
         (epoch,) = self._db.execute("SELECT epoch FROM controller").fetchone()
@@ -238,6 +250,7 @@ class SqliteStore:
         return heartbeat_ms + self._session_timeout_ms > now_ms and is_alive(ProcessId(pid, started))
 
     def _beat(self) -> None:
+        self._reserve.take()
         self._pulse.execute(
             "UPDATE registration SET heartbeat_ms = ? WHERE pid = ? AND started = ?",
             (self._clock.now_ms(), self._process.pid, self._process.started),
@@ -255,7 +268,8 @@ class SqliteStore:
                 return work()
             except sqlite3.DatabaseError as wrong:
                 kind = StoreFailed if _is_disk_failure(wrong) else StoreError
-                raise kind(f"metadata store {self.path}: {wrong}") from wrong
+                advice = "; delete topics, or make room otherwise" if _is_full(wrong) else ""
+                raise kind(f"metadata store {self.path}: {wrong}{advice}") from wrong
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, named)
@@ -267,7 +281,15 @@ class SqliteStore:
 
 def _is_disk_failure(wrong: sqlite3.DatabaseError) -> bool:
     """Not a full disk, which SQLite tells apart and after which it goes on with what it had."""
-    return getattr(wrong, "sqlite_errorcode", 0) & PRIMARY_CODE == sqlite3.SQLITE_IOERR
+    return _primary_code(wrong) == sqlite3.SQLITE_IOERR
+
+
+def _is_full(wrong: sqlite3.DatabaseError) -> bool:
+    return _primary_code(wrong) == sqlite3.SQLITE_FULL
+
+
+def _primary_code(wrong: sqlite3.DatabaseError) -> int:
+    return getattr(wrong, "sqlite_errorcode", 0) & PRIMARY_CODE
 
 
 @contextlib.contextmanager
