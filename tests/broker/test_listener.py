@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import resource
+import socket
 import struct
+from collections.abc import Iterator
 from typing import cast
 
 import pytest
@@ -45,5 +49,42 @@ def test_silence_in_a_large_frame_that_others_wait_for_is_ended(monkeypatch: pyt
         listener.close()
         for writer in (silent, waiting):
             writer.transport.abort()
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+@contextlib.contextmanager
+def no_descriptors() -> Iterator[None]:
+    """None is left in this process for the length of the block."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, hard))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.dup(taken[0]))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def test_a_lack_of_descriptors_is_one_line_and_ends_with_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listening, "_PAUSE_S", 0.01)
+
+    async def test() -> None:
+        listener = Listener("PLAINTEXT")
+        listener.bind("127.0.0.1", 0)
+        with contextlib.closing(socket.create_connection((listener.host, listener.port))):
+            with no_descriptors():
+                listener.start(Dispatch((), NO_SERVICES), LIMITS, FrameBudget(), ConnectionQuotas())
+                await asyncio.sleep(0.2)
+            while not listener.connection_count:  # noqa: ASYNC110 - the listener's turn comes with the loop's
+                await asyncio.sleep(0.01)
+        listener.close()
+        assert caplog.messages == ["not accepting on PLAINTEXT for 0.01 s: Too many open files"]
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))

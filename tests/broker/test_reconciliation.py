@@ -296,7 +296,9 @@ def test_a_creation_without_room_is_undone_and_serves_nobody_meanwhile(
     run(test)
 
 
-def test_an_undoing_that_fails_is_tried_until_it_gets_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undoing_that_fails_is_tried_until_it_gets_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(reconciliation, "UNDO_RETRY_S", 0.01)
 
     async def test() -> None:
@@ -320,6 +322,7 @@ def test_an_undoing_that_fails_is_tried_until_it_gets_through(tmp_path: Path, mo
             assert broker.names() == []
             await undone.wait()
             assert (tries, broker.names()) == (3, [])
+            assert len([line for line in caplog.messages if "not be given up either yet" in line]) == 1
 
     run(test)
 

@@ -19,13 +19,13 @@ from moldau.broker.inbox import Inbox
 from moldau.broker.refusals import Refusals
 from moldau.broker.turns import Turns
 from moldau.core import limits
+from moldau.core.repeated_line import RepeatedLine
 
 LOGGER = logging.getLogger(__name__)
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
 _PAUSE_S = 0.1
-_REPORT_S = 60.0  # a listener at its limit says so this often, not for each connection that comes and goes
 _MAPPED_IPV4 = "::ffff:"
 _SWEEPS_PER_IDLE_TIME = 10
 _SWEEP_S_MAX = 5.0
@@ -59,7 +59,8 @@ class Listener:
         self._allowed = ConnectionLimits()
         self._budget = FrameBudget()
         self._quotas = ConnectionQuotas()
-        self._full_reported_s = float("-inf")
+        self._full = RepeatedLine(LOGGER, logging.WARNING)
+        self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
         self._connections: set[Connection] = set()
         self._refusals = Refusals()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
@@ -129,7 +130,7 @@ class Listener:
             except OSError as wrong:
                 if wrong.errno not in _NO_DESCRIPTORS:
                     raise
-                LOGGER.warning("not accepting on %s for %.1f s: %s", self.name, _PAUSE_S, wrong.strerror)
+                self._no_descriptors.say(f"not accepting on {self.name} for {_PAUSE_S} s: {wrong.strerror}")
                 self._pause(_PAUSE_S)
                 return
             self._admit(sock, Peer(self.name, address[0].removeprefix(_MAPPED_IPV4), address[1]))
@@ -139,9 +140,7 @@ class Listener:
         assert self._loop is not None
         full = self._quotas.full(self.name)
         if full is not None:
-            if self._loop.time() - self._full_reported_s >= _REPORT_S:
-                self._full_reported_s = self._loop.time()
-                LOGGER.warning("not accepting on %s until a connection is closed: %s", self.name, full)
+            self._full.say(f"not accepting on {self.name} until a connection is closed: {full}")
             self._pause(None)
             return True
         wait_s = self._quotas.wait_s(self.name, self._loop.time())

@@ -25,6 +25,7 @@ from moldau.core.clock import Clock
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ApiError
 from moldau.core.ids import TopicId
+from moldau.core.repeated_line import RepeatedLine
 from moldau.log.directories import LogDirectories
 from moldau.log.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.opening import LogJob
@@ -86,6 +87,7 @@ class Reconciliation:
         self._held: dict[TopicId, asyncio.Task[None]] = {}  # creations that are being undone: nobody serves them
         self._worker: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._not_made, self._not_undone = RepeatedLine(LOGGER, logging.ERROR), RepeatedLine(LOGGER, logging.ERROR)
 
     def follow(self, old: ClusterImage | None, new: ClusterImage, *, defaults: TopicConfig) -> None:
         """What is gone stops serving here and now; what is new is begun."""
@@ -186,7 +188,8 @@ class Reconciliation:
         try:
             await self._advance(hosted)
         except Exception as wrong:
-            LOGGER.exception("topic %s can't be made what the cluster says; it is tried again", hosted.name)
+            line = f"topic {hosted.name} can't be made what the cluster says; it is tried again"
+            self._not_made.say(line, exc_info=wrong)
             hosted.failure = wrong
             hosted.cursor = len(hosted.image.partitions)
             self._give_up(hosted)
@@ -289,7 +292,7 @@ class Reconciliation:
             await self.removed(hosted.image.id)
             await self._make_room()
         except ApiError as wrong:
-            LOGGER.error("topic %s can't be made, and not be given up either yet: %s", hosted.name, wrong)
+            self._not_undone.say(f"topic {hosted.name} can't be made, and not be given up either yet: {wrong}")
             return False
         finally:
             expectation.tell(reason)

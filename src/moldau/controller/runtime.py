@@ -26,6 +26,7 @@ from moldau.controller.records import (
 )
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.repeated_line import RepeatedLine
 from moldau.store.store import START, ControllerAndEpoch, CorruptStore, Fenced, MetadataStore, Registration, StoreError
 
 DECISIONS_PER_ENTRY_MAX = 1_000  # the loop is held while they are decided: some tens of milliseconds
@@ -79,6 +80,7 @@ class Controller:
         self._standby: asyncio.Task[None] | None = None
         self._subscriptions: list[_Subscription] = []
         self._retry: asyncio.TimerHandle | None = None
+        self._unwritten, self._unread, self._unshortened = (RepeatedLine(LOGGER, logging.ERROR) for _ in range(3))
 
     @classmethod
     async def open(cls, store: MetadataStore, node_id: int, *, cluster_id: str) -> Self:
@@ -222,10 +224,10 @@ class Controller:
                 raise
             except Exception as wrong:
                 # The entry is committed, and the replies must say so; the next one tries the snapshot again.
-                LOGGER.error("the metadata log could not be shortened: %s", wrong)
+                self._unshortened.say(f"the metadata log could not be shortened: {wrong}")
 
     def _fail(self, replies: list[asyncio.Future[Any]], wrong: StoreError) -> None:
-        LOGGER.error("metadata can't be changed: %s", wrong)
+        self._unwritten.say(f"metadata can't be changed: {wrong}")
         fenced = isinstance(wrong, Fenced)
         error = ApiError(ErrorCode.NOT_CONTROLLER if fenced else ErrorCode.KAFKA_STORAGE_ERROR, str(wrong))
         if fenced:
@@ -310,7 +312,7 @@ class Controller:
                     await self._take_part()
                     await self._tail_for(ELECTION_INTERVAL_MS)
                 except StoreError as wrong:
-                    LOGGER.error("metadata can't be read: %s", wrong)
+                    self._unread.say(f"metadata can't be read: {wrong}")
                     await asyncio.sleep(ELECTION_INTERVAL_MS / 1000)
         finally:
             self._standby = None
