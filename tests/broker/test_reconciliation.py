@@ -352,14 +352,18 @@ def test_partitions_that_cannot_be_added_are_taken_back(tmp_path: Path, monkeypa
     run(test)
 
 
-def test_a_start_without_room_serves_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_without_room_serves_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     async def test() -> None:
         async with node(tmp_path) as broker:
             await broker.follow(image(orders=1))
         async with node(tmp_path) as broker:
             with monkeypatch.context() as disk:
                 fill_disk(disk)
-                await broker.open(image(orders=1, more=1))
+                with caplog.at_level(logging.INFO):
+                    await broker.open(image(orders=1, more=1))
+            assert [line for line in caplog.messages if line.startswith("opened 1 of 2 logs")]
             assert broker.names() == ["orders-0"]
             await broker.complete()
             assert broker.names() == ["more-0", "orders-0"]

@@ -236,6 +236,17 @@ def test_the_one_who_started_it_may_wait_and_end_it_through_pipes(tmp_path: Path
         assert process.wait(WAIT_S_MAX) == 0
 
 
+def test_a_broker_that_is_stopped_while_it_starts_does_not_say_that_it_started(tmp_path: Path) -> None:
+    command = start_command("--port", "0", "--stop-with-stdin")
+    ended = subprocess.run(
+        command, cwd=tmp_path, input="", capture_output=True, text=True, timeout=WAIT_S_MAX, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "")
+    assert "stopping: standard input ended" in ended.stderr
+    assert "broker stopped" in ended.stderr
+    assert " started in " not in ended.stderr
+
+
 def configured(*arguments: str) -> BrokerConfig:
     return configuration(parse([*arguments]))
 

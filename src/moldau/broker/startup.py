@@ -36,6 +36,7 @@ class GivenUp(Exception):
 @dataclass(slots=True)
 class _Progress:
     total: int
+    tried: int = 0
     opened: int = 0
     scanned_bytes: int = 0
     cut_bytes: int = 0
@@ -43,20 +44,22 @@ class _Progress:
     told_s: float = 0.0
 
     def note(self, job: LogJob) -> None:
-        self.opened += 1
+        self.tried += 1
+        self.opened += job.log is not None
         self.scanned_bytes += job.scanned_bytes
         self.cut_bytes += job.cut_bytes
 
     def tell(self) -> None:
         if monotonic() - self.told_s >= PROGRESS_S:
             self.told_s = monotonic()
-            LOGGER.info("recovered %d of %d logs", self.opened, self.total)
+            LOGGER.info("recovered %d of %d logs", self.tried, self.total)
 
     def sum_up(self) -> None:
         if self.total:
+            count = f"{self.opened}" if self.opened == self.total else f"{self.opened} of {self.total}"
             LOGGER.info(
-                "opened %d logs in %.2f s: %d bytes scanned, %d bytes cut",
-                self.opened, monotonic() - self.begun_s, self.scanned_bytes, self.cut_bytes,
+                "opened %s logs in %.2f s: %d bytes scanned, %d bytes cut",
+                count, monotonic() - self.begun_s, self.scanned_bytes, self.cut_bytes,
             )  # fmt: skip
 
 

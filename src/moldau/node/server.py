@@ -70,7 +70,7 @@ async def serve(
             except GivenUp:
                 LOGGER.info("the start was given up; what was not opened is as it was")
             else:
-                if halt.reason is None:  # else the disk failed while partitions were opened
+                if not stop.is_set():  # else it was to end, or the disk failed, while partitions were opened
                     announce(node)
                 await stop.wait()
     except (StoreError, ApiError, OSError) as wrong:
