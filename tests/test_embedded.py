@@ -118,8 +118,17 @@ def test_a_restart_has_the_same_data_on_the_same_port(end: str | None) -> None:
         assert broker.bootstrap_servers == address
         assert topics(address) == {"kept": 1}
         assert broker.output().count("listening") == 2
-    with pytest.raises(moldau.BrokerFailed, match="with"):
+    with pytest.raises(moldau.BrokerFailed, match=r"`with` block has ended; its temporary folder is gone"):
         broker.restart()
+
+
+def test_after_its_block_a_broker_says_how_to_go_on_with_its_data(tmp_path: Path) -> None:
+    with moldau.run(data_dir=tmp_path / "data") as broker:
+        pass
+    with pytest.raises(moldau.BrokerFailed) as refused:
+        broker.restart()
+    assert f"moldau.run(data_dir='{tmp_path / 'data'}')" in str(refused.value)
+    assert "gone" not in str(refused.value)
 
 
 def test_a_restart_keeps_every_listener() -> None:

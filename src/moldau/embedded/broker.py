@@ -115,7 +115,12 @@ class EmbeddedBroker:
     def restart(self, *, timeout_s: float = START_S_MAX) -> None:
         """Start the broker again with the same data on the same port; one that runs is stopped. Raises BrokerFailed."""
         if not self._dispose.alive:
-            raise BrokerFailed("the broker can't be started again: its `with` block has ended, and its folder is gone")
+            is_kept = self._process.scratch not in self.data_dir.parents
+            again = f"moldau.run(data_dir={str(self.data_dir)!r}) starts another one with its data"
+            lost = "its temporary folder is gone; a data_dir that is given to run() is kept"
+            raise BrokerFailed(
+                f"the broker can't be started again: its `with` block has ended; {again if is_kept else lost}"
+            )
         self.stop()
         self._process.start(timeout_s=timeout_s)
 
