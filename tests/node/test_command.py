@@ -222,6 +222,52 @@ def test_a_wrong_configuration_is_named(tmp_path: Path, arguments: tuple[str, ..
     assert all(word in refused.stderr for word in words), refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "is damaged: it has no version"),
+        (b"\x00\xff\x80=\x07", "is damaged: it has no version"),
+        (b"version=1\nnode.id=0\n", "is damaged: it has no cluster.id"),
+        (b"version=1\ncluster.id=\nnode.id=0\n", "is damaged: it has no cluster.id"),
+        (b"version=1\ncluster.id=c\nnode.id=zero\n", "is damaged: node.id is 'zero', not a number"),
+        (b"version=9\n", "unknown version 9"),
+        (None, "can't be read: Is a directory"),
+    ],
+    ids=str,
+)
+def test_damaged_meta_properties_are_named_with_what_to_do(tmp_path: Path, content: bytes | None, fault: str) -> None:
+    path = tmp_path / "moldau-data" / "meta.properties"
+    path.parent.mkdir()
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    refused = run_to_its_end("--port", "0", cwd=tmp_path)
+    (line,) = refused.stderr.splitlines()
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "moldau-data/meta.properties" in line
+    assert fault in line
+    assert "move it away" in line
+
+
+@pytest.mark.parametrize(
+    ("preparation", "words"),
+    [
+        ("mkdir gone && cd gone && rmdir ../gone", ("the current directory was deleted", "--data-dir")),
+        ("ulimit -n 8", ("8 open files are allowed", "ulimit -n")),
+        ("ulimit -n 16", ("16 open files are allowed", "ulimit -n")),
+    ],
+)
+def test_a_place_where_no_broker_can_run_is_named(tmp_path: Path, preparation: str, words: tuple[str, ...]) -> None:
+    command = f"{preparation} && exec {' '.join(start_command('--port', '0'))}"
+    refused = subprocess.run(
+        ["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=WAIT_S_MAX, check=False
+    )
+    (line,) = refused.stderr.splitlines()
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert all(word in line for word in words), line
+
+
 def test_the_one_who_started_it_may_wait_and_end_it_through_pipes(tmp_path: Path) -> None:
     ready, told = os.pipe()
     command = start_command("--port", "0", "--ready-fd", str(told), "--stop-with-stdin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from moldau.core.ids import format_uuid, random_uuid
@@ -9,6 +10,7 @@ from moldau.log.files import read_whole, replace
 
 FILE_NAME = "meta.properties"
 VERSION = 1
+ADVICE = "restore it from a backup, or move it away: a start makes it anew from the metadata beside it"
 
 
 class UnusableDirectory(Exception):
@@ -29,7 +31,10 @@ class MetaProperties:
 def read_meta_properties(directory: str) -> MetaProperties | None:
     """None for a folder that belongs to nobody yet."""
     path = f"{directory}/{FILE_NAME}"
-    data = read_whole(path)
+    try:
+        data = read_whole(path)
+    except OSError as wrong:
+        raise UnusableDirectory(f"{path} can't be read: {wrong.strerror}; {ADVICE}") from wrong
     if data is None:
         return None
     pairs: dict[str, str] = {}
@@ -37,17 +42,29 @@ def read_meta_properties(directory: str) -> MetaProperties | None:
         if line.strip() and line.lstrip()[0] not in "#!":
             key, _, value = line.partition("=")
             pairs[key.strip()] = value.strip()
+    version = _number(path, pairs, "version")
+    if version not in (0, VERSION):
+        raise UnusableDirectory(f"{path}: unknown version {version}; known are 0 and {VERSION}; {ADVICE}")
+    return MetaProperties(
+        _text(path, pairs, "cluster.id"),
+        _number(path, pairs, "node.id" if version == VERSION else "broker.id"),
+        pairs.get("directory.id", ""),
+    )
+
+
+def _text(path: str, pairs: Mapping[str, str], key: str) -> str:
+    value = pairs.get(key)
+    if not value:
+        raise UnusableDirectory(f"{path} is damaged: it has no {key}; {ADVICE}")
+    return value
+
+
+def _number(path: str, pairs: Mapping[str, str], key: str) -> int:
+    value = _text(path, pairs, key)
     try:
-        version = int(pairs["version"])
-        if version not in (0, VERSION):
-            raise UnusableDirectory(f"{path}: unknown version {version}; known are 0 and {VERSION}")
-        return MetaProperties(
-            pairs["cluster.id"],
-            int(pairs["node.id"] if version == VERSION else pairs["broker.id"]),
-            pairs.get("directory.id", ""),
-        )
-    except (KeyError, ValueError) as wrong:
-        raise UnusableDirectory(f"{path} is incomplete or malformed: {wrong}") from None
+        return int(value)
+    except ValueError:
+        raise UnusableDirectory(f"{path} is damaged: {key} is {value!r}, not a number; {ADVICE}") from None
 
 
 def write_meta_properties(directory: str, meta: MetaProperties) -> None:

@@ -7,6 +7,7 @@ import errno
 import gc
 import logging
 import os
+import resource
 import select
 import shutil
 import signal
@@ -43,6 +44,9 @@ OUR_DEFAULTS = {
     "socket.receive.buffer.bytes": "-1",
 }
 
+DESCRIPTORS_MIN = 64  # for the store, the locks, some segments and a few clients
+MORE_DESCRIPTORS = "raise the limit (ulimit -n, or LimitNOFILE= of a service)"
+
 OK = 0
 FAILED = 1
 USAGE = 2
@@ -67,6 +71,9 @@ def main(arguments: list[str]) -> int:
         configure_logging(level=options.log_level, form=options.log_format, path=options.log_file)
     except OSError as wrong:
         return complain(f"--log-file: {explain(wrong)}", exit_code=USAGE)
+    if 0 <= (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) < DESCRIPTORS_MIN:  # negative: no limit
+        few = f"{limit} open files are allowed, and a broker needs {DESCRIPTORS_MIN}; {MORE_DESCRIPTORS}"
+        return complain(few, options=options, exit_code=FAILED)
     try:
         config = configuration(options)
         uvloop.run(run(config, options, begun_s=begun_s))
@@ -313,6 +320,10 @@ def advise(wrong: OSError, *, is_listener: bool) -> str | None:
     """What to do about a failure that only the user can mend."""
     if wrong.errno == errno.EADDRINUSE:
         return "another program listens there, choose a different port with --port"
+    if wrong.errno in (errno.EMFILE, errno.ENFILE):
+        return MORE_DESCRIPTORS
+    if wrong.errno == errno.ENOENT and is_here_gone():
+        return "the current directory was deleted, change to another one or name a whole path with --data-dir"
     if not is_listener:
         refusals = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
         return "choose a folder that this user may write to with --data-dir" if wrong.errno in refusals else None
@@ -321,6 +332,13 @@ def advise(wrong: OSError, *, is_listener: bool) -> str | None:
     if wrong.errno == errno.EADDRNOTAVAIL or isinstance(wrong, socket.gaierror):
         return "choose an address of this machine with --host"
     return None
+
+
+def is_here_gone() -> bool:
+    try:
+        return not os.getcwd()
+    except FileNotFoundError:
+        return True
 
 
 def complain(message: str, *, options: Namespace | None = None, exit_code: int) -> int:
