@@ -250,6 +250,19 @@ def test_a_topic_that_is_deleted_while_it_is_made_leaves_nothing(tmp_path: Path)
     run(test)
 
 
+def test_a_stop_finishes_deletions(tmp_path: Path) -> None:
+    async def test() -> None:
+        counts = {f"topic{number}": 20 for number in range(20)}
+        async with node(tmp_path) as broker:
+            await broker.follow(image(changed=None, generation=0, **counts))
+            broker.publish(image(changed=set(counts)))
+            assert list(tmp_path.glob("topic*-0")), "their folders are still to be moved"
+        left = [path.name for path in tmp_path.glob("topic*") if not path.name.endswith("-delete")]
+        assert left == [], "the next start would leave them alone"
+
+    run(test)
+
+
 def test_a_small_topic_does_not_wait_for_a_large_one(tmp_path: Path) -> None:
     async def test() -> None:
         async with node(tmp_path) as broker:
@@ -292,6 +305,27 @@ def test_a_creation_without_room_is_undone_and_serves_nobody_meanwhile(
             await broker.reconciliation.settled()
             await broker.complete()
             assert (broker.names(), list(tmp_path.glob("orders-?"))) == ([], [])
+
+    run(test)
+
+
+def test_nothing_of_a_creation_serves_while_it_can_be_undone(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / "partition.metadata").write_text("damaged")
+
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+
+            async def undo() -> None:
+                broker.publish(image(changed={"orders"}))
+
+            broker.publish(image(orders=200))
+            outcome = broker.reconciliation.expect(topic_id("orders"), range(200), undo)
+            while not outcome.done():
+                broker.reconciliation.complete(NOW_MS)
+                assert broker.names() == []
+                await asyncio.sleep(0)
+            assert "partition.metadata" in str(outcome.result())
 
     run(test)
 

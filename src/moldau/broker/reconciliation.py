@@ -134,11 +134,15 @@ class Reconciliation:
             await leaving.tried.wait()
 
     def complete(self, _now_ms: int = 0) -> None:
-        """Try again what could not be made or removed, on a full disk for one."""
+        """Try again what could not be made or removed, on a full disk for one.
+
+        What somebody waits for has its turns by itself, and serves nobody while it can still be undone.
+        """
         self._leaving.extend(self._stuck)
         self._stuck.clear()
         for name, hosted in self._hosted.items():
-            if hosted.failure is not None and hosted.image.id not in self._held:
+            topic_id = hosted.image.id
+            if hosted.failure is not None and topic_id not in self._held and topic_id not in self._expected:
                 self._serve(hosted)
                 hosted.try_again()
                 self._due[name] = None
@@ -150,10 +154,17 @@ class Reconciliation:
             await asyncio.shield(self._worker)
 
     async def stop(self) -> None:
+        """Make nothing any more, but finish deletions: the next start would take their folders for somebody's."""
         self._is_stopping = True
-        for task in [*self._held.values(), *([self._worker] if self._worker else [])]:
+        for task in [*self._held.values()]:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        if self._worker is not None:
+            await asyncio.gather(self._worker, return_exceptions=True)
+        self._leaving.extend(self._stuck)
+        self._stuck.clear()
+        while self._leaving:
+            await self._set_aside(self._leaving.popleft())
 
     def adopt(self, image: ClusterImage, topics: Iterable[HostedTopic]) -> None:
         """Begin with what a start opened."""
@@ -172,7 +183,7 @@ class Reconciliation:
     async def _work(self) -> None:
         """Folders that must go come first: a new topic of the same name must not meet them."""
         try:
-            while self._leaving or self._due:
+            while self._leaving or (self._due and not self._is_stopping):
                 if self._leaving:
                     await self._set_aside(self._leaving.popleft())
                     continue
