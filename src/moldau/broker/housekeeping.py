@@ -110,6 +110,8 @@ class Housekeeping:
     async def flush_due(self, now_ms: int) -> None:
         """`flush.ms`, and segments that are full, for recovery to have less to read."""
         since = self._unflushed_since_ms
+        for deleted in [stored for stored in since if stored.is_deleted]:
+            del since[deleted]
         async for partition in self._usable():
             stored = partition.log
             if not stored.unflushed_records:

@@ -588,8 +588,31 @@ def test_the_cleaner_keeps_how_far_it_got(tmp_path: Path) -> None:
     assert run(cleaner, log) is None
     assert read_offsets(str(tmp_path), CLEANER_OFFSETS) == {PARTITION: log.active.base_offset}
     assert Cleaner(memory_bytes=MEMORY).first_dirty_offset(log) == log.active.base_offset
-    cleaner.forget(log)
-    assert cleaner.first_dirty_offset(log) is None
+
+
+def test_nothing_is_remembered_of_deleted_logs(tmp_path: Path) -> None:
+    log, damaged = dirty_log(tmp_path / "one"), dirty_log(tmp_path / "other")
+    with open(damaged.segments[0].path, "r+b") as file:
+        file.write(bytes(100))
+    cleaner = Cleaner(memory_bytes=MEMORY)
+    assert run(cleaner, log) is log
+    assert asyncio.run(cleaner.clean_dirtiest([(each, each.end_offset) for each in (log, damaged)], NOW_MS)) is None
+    assert len(cleaner) == 2
+    asyncio.run(cleaner.clean_dirtiest([], NOW_MS))
+    assert len(cleaner) == 0
+
+
+def test_what_a_checkpoint_says_of_a_deleted_log_is_not_its_namesakes(tmp_path: Path) -> None:
+    log = dirty_log(tmp_path)
+    assert run(Cleaner(memory_bytes=MEMORY), log) is log
+    cleaner = Cleaner(memory_bytes=MEMORY)  # of the next start
+    log.segments[:-1] = []
+    assert run(cleaner, log) is None
+    shutil.rmtree(log.path)
+    namesake = PartitionLog.create(
+        log.path, partition=PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS
+    )
+    assert cleaner.first_dirty_offset(namesake) is None
 
 
 def test_a_new_topic_does_not_inherit_how_far_its_namesake_was_clean(tmp_path: Path) -> None:

@@ -38,11 +38,15 @@ class Cleaner:
         self._loaded: dict[str, dict[TopicPartition, int]] = {}  # checkpoints of folders, until a log claims its own
         self._uncleanable: set[tuple[TopicId, TopicPartition]] = set()
 
+    def __len__(self) -> int:
+        """Logs that are remembered, as clean up to an offset or as ones that can't be cleaned."""
+        return len(self._clean) + len(self._uncleanable)
+
     async def clean_dirtiest(self, logs: Iterable[tuple[PartitionLog, int]], now_ms: int) -> PartitionLog | None:
         """Clean the log with the largest dirty share, if any is worth it. Each comes with its last stable offset.
 
-        None when nothing was cleaned, be it for lack of dirt or for a fault: then it is time to rest. The checkpoint
-        keeps only logs that are among these, so that a deleted topic's does not outlive it.
+        None when nothing was cleaned, be it for lack of dirt or for a fault: then it is time to rest. The cleaner and
+        its checkpoint keep only logs that are among these, so that a deleted topic's does not outlive it.
         """
         found: list[tuple[float, int, PartitionLog, Dirt]] = []
         known = []
@@ -57,6 +61,7 @@ class Cleaner:
                 continue
             if is_worthwhile(dirt, log.config):
                 found.append((dirt.ratio, -number, log, dirt))
+        self._forget_all_but(known)
         if not found:
             return None
         _, _, log, dirt = max(found)
@@ -93,12 +98,15 @@ class Cleaner:
         if clean_to is not None and clean_to > log.end_offset:
             self._clean[os.path.dirname(log.path), log.partition] = (log.topic_id, log.end_offset)
 
-    def forget(self, log: PartitionLog) -> None:
-        """The log is deleted; another may come in its place."""
-        folder = os.path.dirname(log.path)
-        self._clean.pop((folder, log.partition), None)
-        self._loaded.get(folder, {}).pop(log.partition, None)
-        self._uncleanable.discard((log.topic_id, log.partition))
+    def _forget_all_but(self, logs: list[PartitionLog]) -> None:
+        """Of deleted logs nothing stays, and what a checkpoint says of them is no namesake's."""
+        for log in logs:
+            self.first_dirty_offset(log)
+        for unclaimed in self._loaded.values():
+            unclaimed.clear()
+        places = {(os.path.dirname(log.path), log.partition) for log in logs}
+        self._clean = {place: clean for place, clean in self._clean.items() if place in places}
+        self._uncleanable.intersection_update([(log.topic_id, log.partition) for log in logs])
 
     def _measure(self, log: PartitionLog, last_stable_offset: int, now_ms: int) -> Dirt:
         extent = Extent(log.log_start_offset, last_stable_offset, log.end_offset)
