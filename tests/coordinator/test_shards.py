@@ -67,11 +67,11 @@ class Clock:
         return 1_000
 
 
-def opened(partition: Partition) -> Shards[Numbers]:
+def opened(*partitions: Partition, machine: type[Numbers] = Numbers) -> Shards[Numbers]:
     return Shards(
-        Numbers,
-        partition_of=lambda _: partition,
-        partition_count=lambda: 1,
+        machine,
+        partition_of=lambda index: partitions[index],
+        partition_count=lambda: len(partitions),
         clock=Clock(),
         flush=flush_at_once,
         long_work=LongWork(),
@@ -118,3 +118,34 @@ async def test_who_stops_opens_nothing_again(tmp_path: Path, monkeypatch: pytest
     await numbers.stop()
     await asyncio.sleep(0.05)
     assert not list(numbers.loaded())
+
+
+class Clumsy(Numbers):
+    """A machine that fails to start once."""
+
+    failures = 1
+
+    def decide_started(self, now_ms: int) -> Decision[None]:
+        if type(self).failures:
+            type(self).failures -= 1
+            raise ZeroDivisionError
+        return super().decide_started(now_ms)
+
+
+@on_a_loop
+async def test_one_that_cannot_start_keeps_no_other_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "REOPEN_S", 0.01)
+    partitions = [new_partition(tmp_path / name) for name in ("one", "two")]
+    for number, partition in enumerate(partitions):
+        numbers = opened(partition)
+        runtime = numbers.find(0)
+        assert isinstance(runtime, Runtime)
+        remember(runtime, number)
+        await numbers.stop()
+    Clumsy.failures = 1
+    both = opened(*partitions, machine=Clumsy)
+    both.resume()
+    while len(loaded := list(both.loaded())) < 2:  # noqa: ASYNC110 - there is nobody who could tell
+        await asyncio.sleep(0.01)
+    assert sorted(number for each in loaded for number in each.machine.known) == [0, 1]
+    await both.stop()

@@ -182,6 +182,8 @@ class Shards(Generic[M]):
         try:
             while offset < journal.committed_offset and not slot.runtime.is_stopped:
                 offset = await self._load_chunk(slot, offset)
+            if not slot.runtime.is_stopped:
+                self._begin(slot)
         except Exception as wrong:
             # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
             is_refused = isinstance(wrong, ApiError)  # else it is a mistake of ours
@@ -189,9 +191,6 @@ class Shards(Generic[M]):
             LOGGER.error("%s can't be loaded: %s", name, wrong, exc_info=None if is_refused else wrong)
             slot.runtime.stop()
             self._reopen_later(slot.partition.index)
-            return
-        if not slot.runtime.is_stopped:
-            self._begin(slot)
 
     async def _load_chunk(self, slot: Slot[M], offset: int) -> int:
         machine, loop = slot.runtime.machine, asyncio.get_running_loop()
