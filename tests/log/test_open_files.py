@@ -121,6 +121,7 @@ def test_without_descriptors_half_of_the_segments_rest(tmp_path: Path, monkeypat
     *many, last = logs(directories, 61)
     for log in many:
         append(log, b"x")
+        append(log, b"in use")
     open_file, refusals = os.open, [OSError(errno.EMFILE, "Too many open files")]
 
     def exhausted(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
@@ -132,7 +133,8 @@ def test_without_descriptors_half_of_the_segments_rest(tmp_path: Path, monkeypat
         process.setattr(os, "open", exhausted)
         append(last, b"written all the same")
     assert b"written all the same" in first_bytes(last)
-    assert len(directories.open_files) <= 33
+    assert sum(log.active.awake for log in (*many, last)) == len(directories.open_files) <= 33
+    assert last.active.awake
     directories.close()
 
 

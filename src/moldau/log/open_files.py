@@ -12,6 +12,7 @@ import os
 import resource
 from typing import TYPE_CHECKING
 
+from moldau.core.repeated_line import RepeatedLine
 from moldau.log.files import OpenFile
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ def segments_max(connections_max: int) -> int:
 class OpenFiles:
     """The open segments of one broker. One event loop owns it, as it owns the logs."""
 
-    __slots__ = ("_hand", "_ring", "limit")
+    __slots__ = ("_hand", "_no_descriptors", "_ring", "limit")
 
     def __init__(self, limit: int = SEGMENTS_MAX) -> None:
         self.limit = limit
         self._ring: list[Segment] = []
         self._hand = 0
+        self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
 
     def __len__(self) -> int:
         return sum(segment.file is not None for segment in self._ring)
@@ -55,6 +57,8 @@ class OpenFiles:
             if failure.errno not in NO_DESCRIPTORS:
                 raise
             self.shrink()
+            if not any(each is segment for each in self._ring):  # it was not awake yet, and so the first to go
+                self.admit(segment)
             return OpenFile(segment.path, flags)
 
     def admit(self, segment: Segment) -> None:
@@ -71,10 +75,11 @@ class OpenFiles:
 
     def shrink(self) -> None:
         """The process has no descriptor left, whoever has them all: keep half of what is open."""
-        LOGGER.warning("no descriptors left; %d segments are kept open instead of %d", self.limit // 2, self.limit)
-        self.limit = max(SEGMENTS_MIN, self.limit // 2)
+        before, self.limit = self.limit, max(SEGMENTS_MIN, self.limit // 2)
+        self._no_descriptors.say(f"no descriptors left; {self.limit} segments are kept open instead of {before}")
         while len(self._ring) > self.limit and (slot := self._next_to_rest()) is not None:
             del self._ring[slot]
+            self._hand = slot
 
     def _next_to_rest(self) -> int | None:
         """The place of a segment that rests from now on; None when in two rounds none could."""
