@@ -15,6 +15,7 @@ import pytest
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset, TopicId, TopicPartition
 from moldau.log.directories import LogDirectories
+from moldau.log.directory_lock import DirectoryLock
 from moldau.log.errors import LogError
 from moldau.log.failure import SyncFailed
 from moldau.log.meta_properties import NoPlace, UnusableDirectory
@@ -363,3 +364,16 @@ def test_a_start_that_failed_is_no_clean_stop(tmp_path: Path) -> None:
     LogDirectories.open([tmp_path], node_id=1).end()
     assert (tmp_path / ".kafka_cleanshutdown").exists()
     assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == points
+
+
+def test_a_lock_needs_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    monkeypatch.setattr(os, "ftruncate", full)
+    for _ in range(2):
+        lock = DirectoryLock(str(tmp_path))
+        with pytest.raises(UnusableDirectory, match="is in use"):
+            DirectoryLock(str(tmp_path))
+        lock.release()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 
@@ -28,11 +29,14 @@ class DirectoryLock:
             raise UnusableDirectory(
                 f"data folder {directory} is in use: {who} holds {path}; stop it or choose another folder (log.dirs)"
             ) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # the number is for people, and a full disk has no room for it
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
+        """Whatever the disk says: closing the file is what ends the lock."""
         if self._fd >= 0:
-            os.ftruncate(self._fd, 0)
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = -1
