@@ -91,8 +91,21 @@ class OffsetDeleted(msgspec.Struct, frozen=True, gc=False):
     partition: int
 
 
+class OffsetsDetached(msgspec.Struct, frozen=True):
+    """A group with many offsets is deleted: none of them counts from now on. The log learns of it one by one."""
+
+    group_id: str
+
+
 ClassicFact: TypeAlias = (
-    GroupCreated | GroupChanged | GroupDeleted | OffsetCommitted | OffsetPending | OffsetDeleted | TransactionEnded
+    GroupCreated
+    | GroupChanged
+    | GroupDeleted
+    | OffsetCommitted
+    | OffsetPending
+    | OffsetDeleted
+    | OffsetsDetached
+    | TransactionEnded
 )
 Fact: TypeAlias = ClassicFact | ConsumerFact
 
@@ -110,6 +123,8 @@ def encode_fact(fact: ClassicFact) -> tuple[bytes, bytes | None] | None:
         return _offset_key(fact.group_id, fact.topic, fact.partition), None
     if isinstance(fact, TransactionEnded):
         return encode_marker(is_commit=fact.is_commit, coordinator_epoch=fact.coordinator_epoch)
+    if isinstance(fact, OffsetsDetached):
+        return None
     return _group_key(fact.group_id), None
 
 

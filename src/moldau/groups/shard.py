@@ -10,9 +10,11 @@ log holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from moldau.coordinator.journal import Stored
+from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision, Slices, Timer, sliced
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.groups.classic import joining, membership
@@ -44,6 +46,7 @@ from moldau.groups.records import (
     OffsetCommitted,
     OffsetDeleted,
     OffsetPending,
+    OffsetsDetached,
     TransactionEnded,
     decode_fact,
     decode_pending,
@@ -106,8 +109,9 @@ class GroupShard:
                 self._make_known(fact.group_id)
                 self.pending.add(fact)
             case TransactionEnded():
-                for counted in self.pending.end(fact.producer_id, is_commit=fact.is_commit):
-                    self._commit(counted)
+                self._end_transaction(fact)
+            case OffsetsDetached():
+                self._detach_offsets(fact.group_id)
             case GroupDeleted():
                 self.groups.pop(fact.group_id, None)
             case _:
@@ -142,6 +146,15 @@ class GroupShard:
             topics.pop(fact.topic, None)
         if not topics:
             self.offsets.pop(fact.group_id, None)
+
+    def _detach_offsets(self, group_id: str) -> None:
+        self.offsets.pop(group_id, None)
+        for place in tuple(self.pending.of_group(group_id)):
+            self.pending.forget((group_id, *place))
+
+    def _end_transaction(self, fact: TransactionEnded) -> None:
+        for counted in self.pending.end(fact.producer_id, is_commit=fact.is_commit):
+            self._commit(counted)
 
     def offsets_of(self, group_id: str) -> GroupOffsets:
         return self.offsets.get(group_id, {})
@@ -312,14 +325,19 @@ class GroupShard:
         return sliced(self._deleting(group_id))
 
     def _deleting(self, group_id: str) -> Slices[ErrorCode]:
-        """Some offsets after the other, as long as nobody joins; the group goes with the last of them."""
-        while sweeping.size_of(self.offsets_of(group_id)) > sweeping.SLICE_OFFSETS:
-            decision = self._decide_delete(group_id, sweeping.first_places(self.offsets_of(group_id)))
-            if decision.reply is not ErrorCode.NONE:
-                return decision
-            facts = [fact for fact in decision.records if isinstance(fact, OffsetDeleted)]
-            yield Decision(facts, ErrorCode.NONE, is_whole=False)
-        return self._decide_delete(group_id, self._places(group_id))
+        """At once. Tombstones of many offsets follow in slices, and whoever joins meanwhile meets a new group."""
+        if sweeping.size_of(self.offsets_of(group_id)) <= sweeping.SLICE_OFFSETS:
+            return self._decide_delete(group_id, self._places(group_id))
+        decision = self._decide_delete(group_id, ())
+        if decision.reply is not ErrorCode.NONE:
+            return decision
+        pending, offsets = tuple(self.pending.of_group(group_id)), self.offsets[group_id]
+        yield Decision((OffsetsDetached(group_id), *decision.records), ErrorCode.NONE)
+        for places in chunks(chain(pending, sweeping.drained(offsets)), sweeping.SLICE_OFFSETS):
+            # A tombstone after what was committed anew would be that one's.
+            gone = [place for place in places if not self._has_place(group_id, *place)]
+            yield Decision([OffsetDeleted(group_id, *place) for place in gone], ErrorCode.NONE, is_whole=False)
+        return Decision((), ErrorCode.NONE)
 
     def _decide_delete(self, group_id: str, places: Collection[tuple[str, int]]) -> Decision[ErrorCode]:
         consumer_group = self.consumer_groups.get(group_id)

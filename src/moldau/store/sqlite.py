@@ -268,7 +268,7 @@ class SqliteStore:
                 return work()
             except sqlite3.DatabaseError as wrong:
                 kind = StoreFailed if _is_disk_failure(wrong) else StoreError
-                advice = "; delete topics, or make room otherwise" if _is_full(wrong) else ""
+                advice = "; make room there, or delete topics" if _is_full(wrong) else ""
                 raise kind(f"metadata store {self.path}: {wrong}{advice}") from wrong
 
         try:

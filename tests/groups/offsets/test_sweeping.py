@@ -12,7 +12,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
 from moldau.groups.offsets.classic import CommittedPartition, Committing
 from moldau.groups.offsets.sweeping import SLICE_LOOKS, SLICE_OFFSETS
-from moldau.groups.records import GroupDeleted, OffsetDeleted
+from moldau.groups.records import OffsetDeleted
 from moldau.groups.shard import GroupShard
 from tests.groups.worlds import GROUP, World
 
@@ -35,6 +35,7 @@ class Parts:
     def __init__(self, world: World, decide: Callable[[GroupShard, int], Decision[Any]]) -> None:
         self._world = world
         self.sizes: list[int] = []
+        self.tombstones: set[tuple[str, str, int]] = set()
         self._take(decide(world.shard, world.now_ms))
 
     def _take(self, decision: Decision[Any]) -> None:
@@ -42,6 +43,8 @@ class Parts:
         self.sizes.append(len(decision.records))
         for fact in decision.records:
             self._world.shard.apply(fact)
+            if isinstance(fact, OffsetDeleted):
+                self.tombstones.add((fact.group_id, fact.topic, fact.partition))
 
     def next(self) -> bool:
         """Decide and apply one more part; False when there is none."""
@@ -127,18 +130,28 @@ def test_a_large_group_is_deleted_in_parts() -> None:
     parts = Parts(world, lambda shard, _: shard.decide_delete_group("large"))
     assert parts.finish() is ErrorCode.NONE
     assert (world.shard.offsets, world.shard.groups) == ({}, {})
-    assert max(parts.sizes) <= SLICE_OFFSETS + 1
-    assert isinstance(parts.decision.records[-1], GroupDeleted)
+    assert max(parts.sizes) <= SLICE_OFFSETS
+    assert parts.tombstones == {("large", "orders", index) for index in range(MANY)}
 
 
-def test_a_group_that_somebody_joins_is_deleted_no_further() -> None:
+def test_whoever_joins_a_group_that_is_being_deleted_meets_a_new_one() -> None:
     world = World()
     commit(world, GROUP, MANY)
     parts = Parts(world, lambda shard, _: shard.decide_delete_group(GROUP))
-    assert all(isinstance(fact, OffsetDeleted) for fact in parts.decision.records)
+    assert world.shard.offsets_of(GROUP) == {}
+    commit(world, GROUP, 1, first=7)
     world.enter("a")
-    assert parts.finish() is ErrorCode.NON_EMPTY_GROUP
-    assert len(world.shard.offsets_of(GROUP)["orders"]) == MANY - SLICE_OFFSETS
+    assert parts.finish() is ErrorCode.NONE
+    assert list(world.shard.groups) == [GROUP], "the new one"
+    assert list(world.shard.offsets_of(GROUP)["orders"]) == [7]
+    assert parts.tombstones == {(GROUP, "orders", index) for index in range(MANY) if index != 7}
+
+
+def test_a_large_group_with_members_is_not_deleted_at_all() -> None:
+    world = World()
+    commit(world, GROUP, MANY)
+    world.enter("a")
+    assert world.shard.decide_delete_group(GROUP) == Decision.reply_only(ErrorCode.NON_EMPTY_GROUP)
 
 
 def test_offsets_of_a_deleted_topic_go_in_parts() -> None:

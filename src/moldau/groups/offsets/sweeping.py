@@ -7,7 +7,6 @@ only where to look, and every place is looked up again when its turn comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import TypeAlias
 
 from moldau.core.decision import Decision, Slices, Timer
@@ -69,10 +68,11 @@ def deleting_topics(group_ids: Iterable[str], offsets_of: OffsetsOf, gone: Mappi
     return Decision(facts, None, is_whole=False)
 
 
-def first_places(offsets: GroupOffsets) -> list[tuple[str, int]]:
-    """As many places as are dealt with at once."""
-    places = ((topic, partition) for topic, committed in offsets.items() for partition in committed)
-    return list(islice(places, SLICE_OFFSETS))
+def drained(offsets: dict[str, dict[int, CommittedOffset]]) -> Iterator[tuple[str, int]]:
+    """The place of each offset, which is gone then: a million of them are not let go at once."""
+    for topic, committed in offsets.items():
+        while committed:
+            yield topic, committed.popitem()[0]
 
 
 def size_of(offsets: GroupOffsets) -> int:
