@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau.coordinator.long_work import SLICE_S, LongWork
-from moldau.coordinator.timers import Timers
+from moldau.coordinator.timers import STALE_MIN, Timers
 
 
 class Handle:
@@ -68,6 +68,21 @@ def test_heartbeats_leave_no_trace() -> None:
     assert (fired, len(timers), len(loop.handles)) == ([], 1, 1)
     loop.pass_time(10)
     assert [key for _, key in fired] == ["session"]
+
+
+def test_cancelled_timers_do_not_wait_for_their_time() -> None:
+    loop = FakeLoop()
+    timers, fired = timers_on(loop)
+    for number in range(100):
+        timers.set(("kept", number), 3_600_000 + number)
+    for number in range(20_000):
+        timers.set(number, 86_400_000)
+        timers.set(number, 1_800_000)
+        timers.cancel(number)
+    assert len(timers._heap) <= 2 * 100 + 2 * STALE_MIN
+    assert len(timers._queued) <= 2 * 100 + 2 * STALE_MIN
+    loop.pass_time(3_601)
+    assert [key for _, key in fired] == [("kept", number) for number in range(100)]
 
 
 def test_many_at_one_moment_leave_turns_of_the_loop_to_others() -> None:

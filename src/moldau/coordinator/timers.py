@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable, Hashable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from moldau.coordinator.long_work import LongWork, Slice
+
+STALE_MIN = 1_000  # entries of the queue without a timer, below which they are not worth going through all of it
 
 
 class Timers:
@@ -40,7 +42,15 @@ class Timers:
             self._enqueue(key, deadline_s)
 
     def cancel(self, key: Hashable) -> None:
-        self._deadlines.pop(key, None)
+        if self._deadlines.pop(key, None) is not None and len(self._heap) > 2 * len(self._deadlines) + STALE_MIN:
+            self._drop_stale()
+
+    def _drop_stale(self) -> None:
+        """More than half of the queue is cancelled; without this it would stay until its time comes."""
+        deadlines, queued = self._deadlines, self._queued
+        self._heap = [entry for entry in self._heap if entry[2] in deadlines and queued[entry[2]] == entry[0]]
+        heapify(self._heap)
+        self._queued = {key: at_s for key, at_s in queued.items() if key in deadlines}
 
     def clear(self) -> None:
         self._deadlines.clear()
