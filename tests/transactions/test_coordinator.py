@@ -123,6 +123,29 @@ async def test_an_outcome_is_followed_by_a_marker_for_every_partition(tmp_path: 
     await broker.transactions.stop()
 
 
+class SyncedTogether(Broker):
+    """Markers are on the disk once there is one in each partition."""
+
+    def write_marker(self, where: TopicPartition, due: MarkersDue, epoch: int) -> Future[ErrorCode]:
+        super().write_marker(where, due, epoch)
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        if len(self.waiting) == len(ORDERS):
+            for each in self.waiting:
+                each.set_result(ErrorCode.NONE)
+        return self.waiting[-1]
+
+    waiting: list[Future[ErrorCode]]
+
+
+@on_a_loop
+async def test_the_markers_of_a_transaction_are_synced_together(tmp_path: Path) -> None:
+    broker = SyncedTogether(tmp_path)
+    broker.waiting = []
+    assert await broker.end(await broker.begin()) is ErrorCode.NONE
+    await broker.until(State.COMPLETE_COMMIT)
+    await broker.transactions.stop()
+
+
 @on_a_loop
 async def test_what_is_not_added_is_not_admitted(tmp_path: Path) -> None:
     broker = Broker(tmp_path)

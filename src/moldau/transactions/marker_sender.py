@@ -68,22 +68,27 @@ class MarkerSender:
             left = await self._attempt(due, left)
         del self._retries[due.transactional_id]
 
-    async def _write(self, partition: TopicPartition, due: MarkersDue) -> ErrorCode:
+    def _write(self, partition: TopicPartition, due: MarkersDue) -> ErrorCode | Future[ErrorCode]:
         try:
-            answer = self._write_marker(partition, due, self._coordinator_epoch)
-            return await answer if isinstance(answer, Future) else answer
-        except Exception:
-            # A mistake of ours about one partition must not leave the transactions of all others undecided.
-            LOGGER.exception("the marker of %s for %s could not be written", due.transactional_id, partition)
-            return ErrorCode.UNKNOWN_SERVER_ERROR
+            return self._write_marker(partition, due, self._coordinator_epoch)
+        except Exception as wrong:
+            return _unexpected(partition, due, wrong)
 
     async def _attempt(self, due: MarkersDue, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
-        """Write what can be written; gives the partitions to try again, and completes the transaction if none is."""
-        left: list[TopicPartition] = []
+        """Write what can be written; gives the partitions to try again, and completes the transaction if none is.
+
+        All are written before any is waited for: where `flush.messages` asks for it they are synced together.
+        """
+        answers: dict[TopicPartition, ErrorCode | Future[ErrorCode]] = {}
         for number, partition in enumerate(sorted(partitions), start=1):
             if number % WRITTEN_AT_ONCE_MAX == 0:
                 await asyncio.sleep(0)  # most are written without waiting for anything, which leaves others no turn
-            error = await self._write(partition, due)
+            answer = answers[partition] = self._write(partition, due)
+            if isinstance(answer, ErrorCode) and outcome_of(answer) is Outcome.GIVE_UP:
+                break
+        left: list[TopicPartition] = []
+        for partition, answer in answers.items():
+            error = await _answered(answer, partition, due)
             outcome = outcome_of(error)
             if outcome is Outcome.GIVE_UP:
                 # Whoever fenced us writes the markers; the outcome stays in the log for whoever leads it next.
@@ -95,3 +100,16 @@ class MarkerSender:
         if not left and not self._runtime.is_stopped:
             self._runtime.write(lambda shard, now_ms: shard.decide_markers_written(due, now_ms), lambda error: error)
         return left
+
+
+async def _answered(answer: ErrorCode | Future[ErrorCode], partition: TopicPartition, due: MarkersDue) -> ErrorCode:
+    try:
+        return await answer if isinstance(answer, Future) else answer
+    except Exception as wrong:
+        return _unexpected(partition, due, wrong)
+
+
+def _unexpected(partition: TopicPartition, due: MarkersDue, wrong: Exception) -> ErrorCode:
+    """A mistake of ours about one partition must not leave the transactions of all others undecided."""
+    LOGGER.error("the marker of %s for %s could not be written", due.transactional_id, partition, exc_info=wrong)
+    return ErrorCode.UNKNOWN_SERVER_ERROR
