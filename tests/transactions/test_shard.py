@@ -116,10 +116,10 @@ def test_idle_ids_are_forgotten() -> None:
         is_idle = state in (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
         forgotten = [TransactionForgotten(ID)] if is_idle else []
         assert world.shard.decide_timer(EXPIRY, WEEK_MS - 1) == Decision(
-            [], None, (Timer(EXPIRY, WEEK_MS - 1 + HOUR_MS),)
+            [], None, (Timer(EXPIRY, WEEK_MS - 1 + HOUR_MS),), is_whole=False
         )
         decision = world.shard.decide_timer(EXPIRY, WEEK_MS)
-        assert decision == Decision(forgotten, None, (Timer(EXPIRY, WEEK_MS + HOUR_MS),))
+        assert decision == Decision(forgotten, None, (Timer(EXPIRY, WEEK_MS + HOUR_MS),), is_whole=False)
         world.run(decision)
         assert (ID in world.shard.transactions) is not is_idle
 
@@ -135,7 +135,8 @@ def test_very_many_idle_ids_are_forgotten_in_several_parts() -> None:
     world.shard.transactions[used] = replace(idle[-1], updated_ms=WEEK_MS)
     assert decision.then is not None
     last = decision.then(WEEK_MS)
-    assert last == Decision([TransactionForgotten(left)], None, (Timer(EXPIRY, WEEK_MS + HOUR_MS),))
+    assert last == Decision([TransactionForgotten(left)], None, (Timer(EXPIRY, WEEK_MS + HOUR_MS),), is_whole=False)
+    assert not decision.is_whole, "more of them than a batch holds must not end expiry"
 
     long_ids = [replace(transaction(updated_ms=0), transactional_id=f"{n}" * 100_000) for n in range(9)]
     decision = World(*long_ids).shard.decide_expiry(WEEK_MS)
@@ -147,7 +148,7 @@ def test_ids_that_stay_are_looked_at_in_several_parts_too() -> None:
     decision = World(*kept).shard.decide_expiry(1)
     assert (decision.records, decision.timers) == ([], ())
     assert decision.then is not None
-    assert decision.then(1) == Decision([], None, (Timer(EXPIRY, 1 + HOUR_MS),))
+    assert decision.then(1) == Decision([], None, (Timer(EXPIRY, 1 + HOUR_MS),), is_whole=False)
 
 
 def test_a_forgotten_id_begins_anew_with_another_producer_id() -> None:

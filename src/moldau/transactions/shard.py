@@ -119,7 +119,7 @@ class TransactionShard:
         for looks, transactional_id in enumerate(tuple(self.transactions), start=1):
             transaction = self.transactions.get(transactional_id)
             if transaction is not None and transaction.deadline_ms is not None:
-                timers.append(Timer(timeout_key(transactional_id), transaction.deadline_ms))
+                timers.append(Timer(timeout_key(transactional_id), transaction.deadline_ms, is_kept=True))
             if looks % EXPIRY_LOOKS_MAX == 0:
                 yield Decision((), None, tuple(timers))
                 timers = []
@@ -202,13 +202,14 @@ class TransactionShard:
             looks += 1
             is_full = len(forgotten) == FORGOTTEN_IDS_MAX or size_bytes > FORGOTTEN_BYTES_MAX
             if is_full or looks == EXPIRY_LOOKS_MAX:
-                yield Decision(forgotten, None)
+                yield Decision(forgotten, None, is_whole=False)
                 forgotten, looks, size_bytes = [], 0, 0
             transaction = self.transactions.get(transactional_id)
             if transaction is not None and self._is_expired(transaction, now_ms):
                 forgotten.append(TransactionForgotten(transactional_id))
                 size_bytes += len(transactional_id.encode())
-        return Decision(forgotten, None, (Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms),))
+        again = Timer(EXPIRY, now_ms + self.limits.expiry_interval_ms)
+        return Decision(forgotten, None, (again,), is_whole=False)
 
     def _is_expired(self, transaction: Transaction, now_ms: int) -> bool:
         idle_ms = now_ms - transaction.updated_ms
