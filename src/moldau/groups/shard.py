@@ -186,7 +186,7 @@ class GroupShard:
             return ()
         turn = self._turn(consumer_group, now_ms)
         heartbeating.resume(turn)
-        return turn.decide(None).timers
+        return [Timer(timer.key, timer.at_ms, is_kept=True) for timer in turn.decide(None).timers]
 
     def _turn(self, group: ConsumerGroup, now_ms: int) -> ConsumerTurn:
         return ConsumerTurn(group, config=self._config_of(group.group_id), topics=self._topics(), now_ms=now_ms)
