@@ -24,6 +24,7 @@ from moldau.broker.listener import ConnectionLimits, Listener, descriptors_for_c
 from moldau.broker.partitions import Partitions
 from moldau.broker.reconciliation import Reconciliation
 from moldau.broker.startup import GivenUp, open_topics
+from moldau.controller.config_changes import log_config_changes
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
@@ -209,6 +210,7 @@ async def open_partitions(services: Services, config: BrokerConfig, stop: asynci
         LOGGER.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
     services.controller.subscribe(follow)
     services.controller.subscribe(log_topic_changes)
+    services.controller.subscribe(log_config_changes)
     if services.controller.image is not image:  # it changed while the logs were opened
         services.reconciliation.follow(None, services.controller.image, defaults=services.config.topic_defaults)
 
