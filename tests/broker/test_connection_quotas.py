@@ -23,7 +23,7 @@ from moldau.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from tests.hostile.attacker import Attacker
+from tests.hostile.attacker import CLOSED, Attacker
 
 BROKER = 4
 TCP_INFO_BACKLOG_AT = 28  # tcpi_sacked, which is the length of the accept queue for a socket that listens
@@ -67,6 +67,23 @@ def test_all_listeners_share_the_brokers_limit() -> None:
     assert "2 connections" in (quotas.full("A") or "")
     quotas.closed("B", "h")
     assert quotas.full("A") is None
+
+
+def test_the_brokers_limit_is_not_for_the_listener_of_brokers() -> None:
+    quotas = ConnectionQuotas(QuotaLimits(connections_max=1, descriptors=3, protected_listener="INSIDE"))
+    closed: list[str] = []
+    for name in ("INSIDE", "OUTSIDE"):
+        quotas.when_exceeded(name, lambda name=name: closed.append(name))  # type: ignore[misc]
+    quotas.opened("OUTSIDE", "h", 0)
+    assert "max.connections" in (quotas.full("OUTSIDE") or "")
+    assert quotas.full("INSIDE") is None
+    quotas.opened("INSIDE", "h", 0)
+    assert closed == ["OUTSIDE"]
+    quotas.closed("OUTSIDE", "h")
+    quotas.opened("INSIDE", "h", 0)
+    assert closed == ["OUTSIDE"], "nobody else has one"
+    quotas.opened("INSIDE", "h", 0)
+    assert "open files" in (quotas.full("INSIDE") or "")
 
 
 def test_a_listener_has_a_limit_of_its_own() -> None:
@@ -141,7 +158,8 @@ def test_the_configuration_becomes_limits() -> None:
         }
     )
     limits = asyncio.run(quota_limits(config, ["PLAINTEXT"], descriptors=50))
-    assert (limits.connections_max, limits.connections_per_host_max, limits.creations_per_s_max) == (50, 3, 20)
+    assert (limits.connections_max, limits.descriptors, limits.protected_listener) == (100, 50, None)
+    assert (limits.connections_per_host_max, limits.creations_per_s_max) == (3, 20)
     assert limits.connections_of_host_max["127.0.0.1"] in (5, 6)
     assert limits.connections_of_host_max["::1"] in (6, 7)
     assert limits.listeners == {"PLAINTEXT": ListenerLimits(connections_max=10, creations_per_s_max=2)}
@@ -170,7 +188,7 @@ def test_beyond_the_limit_connections_wait_for_others_to_go() -> None:
         for client in (first, second, third):
             say_hello(client)
             assert is_answered(client, 10)
-        with Attacker(address_of(broker)) as late:
+        with Attacker((other.host, other.port)) as late:
             say_hello(late)
             assert not is_answered(late, 0.3)
             second.socket.close()
@@ -178,6 +196,22 @@ def test_beyond_the_limit_connections_wait_for_others_to_go() -> None:
         first.socket.close()
         third.socket.close()
         assert "not accepting on" in broker.output()
+
+
+def test_clients_do_not_keep_brokers_from_their_listener() -> None:
+    names = {"listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT"}
+    two = {"listeners": "OUTSIDE://127.0.0.1:0,INSIDE://127.0.0.1:0", "inter.broker.listener.name": "INSIDE", **names}
+    with moldau.run(overrides={"max.connections": 2, **two}) as broker:
+        inside = broker.addresses["INSIDE"]
+        idle, busy = connections(address_of(broker), 2)
+        for client in (idle, busy):
+            assert client.ask(ApiVersionsRequest(), 0).error_code == 0
+        with Attacker((inside.host, inside.port)) as admin:
+            assert admin.ask(ApiVersionsRequest(), 0).error_code == 0
+            assert idle.ask(ApiVersionsRequest(), 0) == CLOSED
+            assert busy.ask(ApiVersionsRequest(), 0).error_code == 0
+        for client in (idle, busy):
+            client.socket.close()
 
 
 def test_a_host_with_too_many_connections_is_hung_up_on() -> None:

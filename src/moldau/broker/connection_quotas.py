@@ -2,6 +2,10 @@
 
 As in Kafka, a listener that is at its limit, or has accepted too fast, does not accept for a while: clients wait in the
 backlog of the socket. A host that has too many connections is refused one by one, for it is that host's own doing.
+
+The broker's own limit is not for the listener of the brokers, where it is one of several: clients of the others must
+not keep it from being reached. When it takes the broker beyond the limit, another listener closes a connection, the one
+that is idle for longest.
 """
 
 from __future__ import annotations
@@ -30,6 +34,8 @@ class QuotaLimits:
     """The limits of the broker, and those of each listener by its name."""
 
     connections_max: int = INT_MAX
+    descriptors: int = INT_MAX
+    protected_listener: str | None = None
     creations_per_s_max: int = INT_MAX
     connections_per_host_max: int = INT_MAX
     connections_of_host_max: Mapping[str, int] = field(default_factory=dict)
@@ -40,8 +46,11 @@ class QuotaLimits:
 
 async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descriptors: int) -> QuotaLimits:
     """What the configuration says; names of hosts in it are looked up, which may take a moment."""
+    names = list(listeners)
     return QuotaLimits(
-        connections_max=min(config.int("max.connections"), descriptors),
+        connections_max=config.int("max.connections"),
+        descriptors=descriptors,
+        protected_listener=_inter_broker_listener(config) if len(names) > 1 else None,
         creations_per_s_max=config.int("max.connection.creation.rate"),
         connections_per_host_max=config.int("max.connections.per.ip"),
         connections_of_host_max=await _addresses(config.connections_per_ip_overrides),
@@ -50,11 +59,16 @@ async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descri
                 connections_max=config.listener_int(name, "max.connections"),
                 creations_per_s_max=config.listener_int(name, "max.connection.creation.rate"),
             )
-            for name in listeners
+            for name in names
         },
         windows=config.int("quota.window.num"),
         window_s=config.int("quota.window.size.seconds"),
     )
+
+
+def _inter_broker_listener(config: BrokerConfig) -> str:
+    """Without a name it is the one of brokers' security protocol, of which only PLAINTEXT is supported."""
+    return config.optional_text("inter.broker.listener.name") or "PLAINTEXT"
 
 
 async def _addresses(by_host: Mapping[str, int]) -> dict[str, int]:
@@ -106,6 +120,7 @@ class ConnectionQuotas:
         self._by_listener: Counter[str] = Counter()
         self._by_host: Counter[str] = Counter()
         self._waiting: list[Callable[[], None]] = []
+        self._relief: dict[str, Callable[[], None]] = {}
         self._rates: dict[str, CreationRate] = {}
         self.limit(limits or QuotaLimits())
 
@@ -122,9 +137,12 @@ class ConnectionQuotas:
 
     def full(self, listener: str) -> str | None:
         """Which limit keeps this listener from accepting until a connection is closed; None when it may accept."""
-        if self._total >= self._limits.connections_max:
-            return f"{self._total} connections are open, the most allowed (max.connections, or open files)"
-        own = self._limits.listeners.get(listener)
+        limits = self._limits
+        if self._total >= limits.descriptors:
+            return f"{self._total} connections are open, the most that the limit of open files allows"
+        if self._total >= limits.connections_max and listener != limits.protected_listener:
+            return f"{self._total} connections are open, the most allowed (max.connections)"
+        own = limits.listeners.get(listener)
         if own is not None and self._by_listener[listener] >= own.connections_max:
             return f"it has {self._by_listener[listener]} connections, the most allowed (max.connections)"
         return None
@@ -132,6 +150,10 @@ class ConnectionQuotas:
     def when_free(self, accept: Callable[[], None]) -> None:
         """Call this once, when a connection was closed or the limits changed."""
         self._waiting.append(accept)
+
+    def when_exceeded(self, listener: str, close_one: Callable[[], None]) -> None:
+        """Call this whenever a connection of this listener has to go for one of the listener that has no limit."""
+        self._relief[listener] = close_one
 
     def wait_s(self, listener: str, now_s: float) -> float:
         """How long this listener must not accept because connections came too fast."""
@@ -153,6 +175,10 @@ class ConnectionQuotas:
         for name in (_BROKER, listener):
             if name in self._rates:
                 self._rates[name].record(now_s)
+        if self._total > self._limits.connections_max and listener == self._limits.protected_listener:
+            others = [name for name in self._relief if name != listener and self._by_listener[name]]
+            if others:
+                self._relief[others[0]]()
 
     def closed(self, listener: str, host: str) -> None:
         self._total -= 1

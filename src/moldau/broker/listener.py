@@ -97,6 +97,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop)
         self._loop.add_reader(self._socket.fileno(), self._accept)
+        quotas.when_exceeded(self.name, self._close_most_idle)
         self._sweep_later()
 
     def stop_accepting(self) -> None:
@@ -195,6 +196,12 @@ class Listener:
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
         self._quotas.closed(self.name, connection.peer.host)
+
+    def _close_most_idle(self) -> None:
+        connection = min(self._connections, key=lambda one: one.last_active_s)
+        why = "another listener needs its place (max.connections)"
+        self._refusals.not_admitted(connection.peer, why)
+        connection.close()
 
     def _sweep_later(self) -> None:
         assert self._loop is not None
