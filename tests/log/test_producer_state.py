@@ -7,7 +7,7 @@ import pytest
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
 from moldau.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from moldau.log.producer_state import Marker, Origin, ProducerStates, SentBatch
+from moldau.log.producer_state import REFUSED_MAX, Marker, Origin, ProducerStates, SentBatch
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, BatchHeader
 
 NOW_MS = 1_000
@@ -83,6 +83,16 @@ def test_an_unknown_producer_may_begin_anywhere() -> None:
     states = ProducerStates("t-0")
     assert write(states, header(41)) is None
     assert refusal(states, header(43)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_refused_beginning_is_not_overtaken_and_few_of_them_are_remembered() -> None:
+    states = ProducerStates("t-0")
+    states.refuse(header(0, producer_id=1))
+    assert refusal(states, header(1, producer_id=1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    for producer_id in range(2, 3 * REFUSED_MAX):
+        states.refuse(header(0, producer_id=producer_id))
+    assert len(states.refused) == REFUSED_MAX
+    assert refusal(states, header(1, producer_id=3 * REFUSED_MAX - 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_new_epoch_begins_at_sequence_0_and_shuts_the_old_one_out() -> None:

@@ -19,6 +19,7 @@ from moldau.wire.batch import EPOCH_MAX, NO_PRODUCER_EPOCH, NO_SEQUENCE, SEQUENC
 LOGGER = logging.getLogger(__name__)
 
 BATCHES_MAX = 5  # a producer has at most five requests in flight, so no older batch can be retried
+REFUSED_MAX = 1_000  # unknown producers whose first batch was refused; the oldest are forgotten
 EPOCH_BUMPING_VERSION = 2  # from this transaction version on, each transaction ends with an epoch of its own
 
 
@@ -155,7 +156,7 @@ class ProducerStates:
         LOGGER.warning("%s", message)
 
     def refuse(self, header: BatchHeader) -> None:
-        """Note that the disk did not take a batch.
+        """Note that the disk did not take a batch, or that the coordinator did not know of its transaction yet.
 
         The batches that a new producer sent behind it are on their way, and none of them may be taken for its first:
         the retry would be out of sequence, which librdkafka reads as "stored before".
@@ -164,6 +165,8 @@ class ProducerStates:
             epoch, first = self.refused.get(header.producer_id, (NO_PRODUCER_EPOCH, NO_SEQUENCE))
             if epoch != header.producer_epoch or header.base_sequence < first:
                 self.refused[header.producer_id] = (header.producer_epoch, header.base_sequence)
+                if len(self.refused) > REFUSED_MAX:
+                    del self.refused[next(iter(self.refused))]
 
     def _check_beginning(self, header: BatchHeader, offset: int) -> None:
         epoch, first = self.refused[header.producer_id]

@@ -232,13 +232,17 @@ def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
     producers = partition.log.producers
     if producers.is_open(header.producer_id, header.producer_epoch) or producers.is_repeated(header):
         return False
-    check_produced(
-        work.services,
-        work.transactional_id,
-        ProducerIdAndEpoch(header.producer_id, header.producer_epoch),
-        TopicPartition(partition.topic, partition.index),
-        version=work.version,
-    )
+    try:
+        check_produced(
+            work.services,
+            work.transactional_id,
+            ProducerIdAndEpoch(header.producer_id, header.producer_epoch),
+            TopicPartition(partition.topic, partition.index),
+            version=work.version,
+        )
+    except ApiError:
+        producers.refuse(header)
+        raise
     return True
 
 
