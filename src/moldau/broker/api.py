@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from asyncio import Future
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -19,6 +19,7 @@ Request = TypeVar("Request", bound=Message)
 # A response, or none at all (acks=0), now or later. A plain function that may have to wait returns a Future, so that
 # the common case costs no task.
 Parts: TypeAlias = tuple[str, str]
+Subject: TypeAlias = "Callable[[Any, Context], Hashable]"
 Answer: TypeAlias = "Any | Future[Any] | Coroutine[Any, Any, Any] | None"
 
 
@@ -34,15 +35,22 @@ class Api:
     """The handler is a coroutine: its frame must outlive this turn of the loop."""
     parts: tuple[Parts, ...] = ()
     """Of a request whose elements are questions of their own: their array, and that of the answers."""
+    subject: Subject | None = None
+    """What an element is about, where the handler has a rule for those that are about the same thing."""
 
 
 def api(
-    key: ApiKey, request: type[Request], *, versions: tuple[int, int], parts: tuple[Parts, ...] = ()
+    key: ApiKey,
+    request: type[Request],
+    *,
+    versions: tuple[int, int],
+    parts: tuple[Parts, ...] = (),
+    subject: Subject | None = None,
 ) -> Callable[[Callable[[Request, Context], Answer]], Api]:
     """Turn a function `(request, context) -> response` into a row of the handler table."""
 
     def row(call: Callable[[Request, Context], Answer]) -> Api:
         waits = inspect.iscoroutinefunction(call)
-        return Api(key=key, request=request, versions=versions, call=call, waits=waits, parts=parts)
+        return Api(key=key, request=request, versions=versions, call=call, waits=waits, parts=parts, subject=subject)
 
     return row

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
+from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
 
 _JAVA_INT = re.compile(r"[+-]?[0-9]{1,10}\Z")
@@ -14,3 +16,15 @@ def parse_broker_id(what: str, text: str) -> int:
     if not _JAVA_INT.match(text):
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{what} id must be an integer, but it is: {text}")
     return int(text)
+
+
+class ConfigResource(Protocol):
+    """Of a request that changes configurations."""
+
+    resource_type: int
+    resource_name: str
+
+
+def resource_of(resource: ConfigResource, _: Context) -> tuple[int, str]:
+    """A resource that is named twice is refused both times."""
+    return resource.resource_type, resource.resource_name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import msgpack, structs
@@ -21,7 +21,7 @@ from moldau.core.limits import LARGE_REQUEST_PART, LARGE_REQUEST_PART_BYTES
 from moldau.wire.decoding import Decoder
 
 if TYPE_CHECKING:
-    from moldau.broker.api import Api, Parts
+    from moldau.broker.api import Api, Parts, Subject
     from moldau.broker.context import Context, Services
 
 
@@ -52,7 +52,7 @@ class LargeRequests:
         await self._in_thread(lambda: _check(elements))
         whole: Any = None
         count = min(LARGE_REQUEST_PART, max(1, LARGE_REQUEST_PART_BYTES * len(elements) // size_bytes))
-        for some in chunks(elements, count):
+        for some in await self._in_thread(lambda: _portions(elements, api.subject, context, count)):
             await self._services.long_work.wait()
             response = await _answered(api.call(structs.replace(request, **{asked: some}), context))
             if whole is None:
@@ -74,6 +74,27 @@ def _parts_of(api: Api, request: Any) -> Parts | None:
 def _check(elements: list[Any]) -> None:
     """What handlers check as a whole: their parts know nothing of each other."""
     refuse_repetition(elements if isinstance(elements[0], str) else [msgpack.encode(each) for each in elements])
+
+
+def _portions(elements: list[Any], subject: Subject | None, context: Context, count: int) -> list[list[Any]]:
+    """What a handler gets at a time. Elements about one thing come together, so that it can apply its rule to them.
+
+    Of very many about one thing it gets some, never one alone: that there are two is what the rules ask for.
+    """
+    if subject is None:
+        return list(chunks(elements, count))
+    about: dict[Hashable, list[Any]] = {}
+    for element in elements:
+        about.setdefault(subject(element, context), []).append(element)
+    portions: list[list[Any]] = [[]]
+    for same in about.values():
+        for at in range(0, max(1, len(same) - 1), max(2, count)):
+            end = at + max(2, count)
+            some = same[at:end] if end < len(same) - 1 else same[at:]
+            if portions[-1] and len(portions[-1]) + len(some) > count:
+                portions.append([])
+            portions[-1] += some
+    return portions
 
 
 async def _answered(answer: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moldau.broker.api import api
+from moldau.broker.config_resources import resource_of
 from moldau.broker.context import Context
 from moldau.controller.configs import AlteredResource, ConfigChange, ResourceChange, decide_alter_configs
 from moldau.core.errors import ApiError
@@ -13,8 +14,10 @@ from moldau.wire.messages.alter_configs import (
     AlterConfigsResponse,
 )
 
+PARTS = (("resources", "responses"),)
 
-@api(ApiKey.ALTER_CONFIGS, AlterConfigsRequest, versions=(0, 2), parts=(("resources", "responses"),))
+
+@api(ApiKey.ALTER_CONFIGS, AlterConfigsRequest, versions=(0, 2), parts=PARTS, subject=resource_of)
 async def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
     services = context.services
     wanted = [

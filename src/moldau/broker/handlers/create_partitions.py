@@ -16,7 +16,17 @@ from moldau.wire.messages.create_partitions import (
 )
 
 
-@api(ApiKey.CREATE_PARTITIONS, CreatePartitionsRequest, versions=(0, 3), parts=(("topics", "results"),))
+def _name_of(topic: CreatePartitionsTopic, _: Context) -> str:
+    return topic.name
+
+
+@api(
+    ApiKey.CREATE_PARTITIONS,
+    CreatePartitionsRequest,
+    versions=(0, 3),
+    parts=(("topics", "results"),),
+    subject=_name_of,
+)
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     wanted = [_more_partitions(topic) for topic in request.topics]
     if request.timeout_ms <= 0:

@@ -11,13 +11,26 @@ from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId
 from moldau.wire.api import ApiKey
-from moldau.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
+from moldau.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
 
 IDS_SINCE = 6
 PARTS = (("topics", "responses"), ("topic_names", "responses"))
 
 
-@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6), parts=PARTS)
+def _topic_of(reference: str | DeleteTopicState, context: Context) -> str | bytes:
+    """By its name, also if its id is given: a topic that is named by both is refused."""
+    if isinstance(reference, str):
+        return reference
+    image = context.services.controller.image
+    return image.topic_ids.get(TopicId(reference.topic_id), reference.name or bytes(reference.topic_id))
+
+
+@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6), parts=PARTS, subject=_topic_of)
 async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
     services = context.services
     wanted = _references(request, context.version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from moldau.broker.api import api
-from moldau.broker.config_resources import parse_broker_id
+from moldau.broker.config_resources import parse_broker_id, resource_of
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
 from moldau.controller.configs import (
@@ -31,7 +31,13 @@ from moldau.wire.messages.incremental_alter_configs import (
 PARTS = (("resources", "responses"),)
 
 
-@api(ApiKey.INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest, versions=(0, 1), parts=PARTS)
+@api(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    IncrementalAlterConfigsRequest,
+    versions=(0, 1),
+    parts=PARTS,
+    subject=resource_of,
+)
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
 ) -> IncrementalAlterConfigsResponse:
