@@ -98,6 +98,16 @@ def streams_application() -> list[str]:
     return java_command(target / "libs", target / "classes", "WordCount")
 
 
+def java_reader() -> list[str]:
+    """A consumer of one partition on the newest clients; it takes auto.offset.reset, a topic and the address."""
+    source = HERE / "reader"
+
+    def build(target: Path) -> None:
+        compile_java(source / "Reader.java", libs=apache_kafka.libs(), classes=target / "classes")
+
+    return java_command(apache_kafka.libs(), built("java-reader", sources(source), build) / "classes", "Reader")
+
+
 def tool_host() -> list[str]:
     return java_command(apache_kafka.libs(), newest_java_classes(), "ToolHost")
 

@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 import moldau
 from tests.apache_kafka import free_ports
+from tests.clients import toolchains
+from tests.clients.drivers import LineProcess
 from tests.faults.clients import create_topic, write
 from tests.faults.test_damage import batch_positions, log_of
 
@@ -75,6 +77,29 @@ def test_a_consumer_that_is_ahead_notices(tmp_path: Path, reset: str) -> None:
         else:  # it goes back to where the logs part
             assert [each.value() for each in until(consumer, 10)] == [b"new %d" % number for number in range(10)]
         consumer.close()
+    finally:
+        broker.kill()
+
+
+@pytest.mark.parametrize("reset", ["none", "earliest"])
+def test_a_java_consumer_that_is_ahead_notices(tmp_path: Path, reset: str) -> None:
+    (port,) = free_ports(1)
+    broker = moldau.run(data_dir=tmp_path, port=port)
+    address = broker.bootstrap_servers
+    try:
+        create_topic(address, TOPIC)
+        write(address, TOPIC, [b"old %d" % number for number in range(20)])
+        with LineProcess(lambda: [*toolchains.java_reader(), reset, TOPIC, address]) as consumer:
+            assert consumer.ask({"count": 20})["values"] == [f"old {number}" for number in range(20)]
+            broker.kill()
+            cut(tmp_path, 15)
+            broker = moldau.run(data_dir=tmp_path, port=port)
+            write(address, TOPIC, [b"new %d" % number for number in range(10)])
+            if reset == "none":
+                told = consumer.ask({"count": 1})
+                assert told == {"values": [], "error": "LogTruncationException", "position": 20, "divergent": 15}
+            else:  # it goes back to where the logs part
+                assert consumer.ask({"count": 10}) == {"values": [f"new {number}" for number in range(10)]}
     finally:
         broker.kill()
 
