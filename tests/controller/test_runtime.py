@@ -199,10 +199,10 @@ class FullDisk:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.store, name)
 
-    async def append(self, payload: bytes, *, controller_epoch: int, frees_room: bool = False) -> int:
-        if self.full and not frees_room:
+    async def append(self, payload: bytes, *, controller_epoch: int, may_take_reserve: bool = False) -> int:
+        if self.full and not may_take_reserve:
             raise StoreError("database or disk is full")
-        return await self.store.append(payload, controller_epoch=controller_epoch, frees_room=frees_room)
+        return await self.store.append(payload, controller_epoch=controller_epoch, may_take_reserve=may_take_reserve)
 
     async def snapshot(self, payload: bytes, *, position: int, controller_epoch: int) -> None:
         if self.full_for_snapshots:

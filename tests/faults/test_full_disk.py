@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from tests.hostile.attacker import Attacker
 from tests.hostile.siege import fetch_request, produce_request
 
 INODES = 400  # a partition takes six
+ROOM_S_MAX = 30.0
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ def test_partitions_without_room_are_not_added(small_disk: Path) -> None:
 
 
 def fill(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+    with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
         while filler.write(bytes(4096)):
             pass
     assert shutil.disk_usage(disk).free == 0
@@ -143,6 +145,25 @@ def test_topics_are_deleted_from_a_full_disk(small_disk: Path) -> None:
         (small_disk / "filler").unlink()
     with moldau.run(data_dir=small_disk / "data") as again, client_of(again) as client:
         assert {client.partitions(name) for name in names} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_broker_starts_on_a_full_disk_and_can_make_room(small_disk: Path, end: str) -> None:
+    with moldau.run(data_dir=small_disk / "data") as broker, client_of(broker) as client:
+        for name in ("large", "other"):
+            assert client.create(name, 3) == (ErrorCode.NONE, None)
+        assert client.produce("large", b"x" * 512 * 1024) == ErrorCode.NONE
+        assert client.produce("other", b"kept") == ErrorCode.NONE
+        fill(small_disk)
+        getattr(broker, end)()
+        fill(small_disk)
+        broker.restart()
+        with client_of(broker) as again:
+            assert b"kept" in again.fetched("other")
+            assert again.delete("large") == [ErrorCode.NONE]
+            deadline_s = time.monotonic() + ROOM_S_MAX
+            while again.produce("other", b"more") != ErrorCode.NONE:
+                assert time.monotonic() < deadline_s, "there is no more room than before"
 
 
 def test_topics_deleted_with_a_folder_missing_are_gone_and_come_back_empty(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from typing import Any, Self, TypeVar
 from moldau.controller.image import NO_CONTROLLER, ClusterImage, Draft
 from moldau.controller.machine import apply_to_draft, decide_create_cluster, snapshot_records
 from moldau.controller.records import (
+    BrokerRegistered,
+    LeadersChanged,
     PartitionsRemoved,
     Record,
     TopicDeleted,
@@ -34,7 +36,8 @@ ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes mil
 ELECTION_INTERVAL_MS = 1_000  # how often a broker that doesn't control asks whether anyone does
 LISTENER_RETRY_MS = 1_000  # after which a listener that failed on an image is told again
 
-FREEING_ROOM = (TopicDeleted, PartitionsRemoved)
+# What makes room, and what a start writes: a broker that can't start can't make room either.
+WRITTEN_ON_A_FULL_DISK = (TopicDeleted, PartitionsRemoved, BrokerRegistered, LeadersChanged)
 
 R = TypeVar("R")
 Listener = Callable[[ClusterImage, ClusterImage], None]
@@ -211,9 +214,9 @@ class Controller:
         if not self.is_active:
             raise Fenced("another controller was elected")
         payload = encode_records(records)
-        frees_room = any(isinstance(record, FREEING_ROOM) for record in records)
+        may_take_reserve = any(isinstance(record, WRITTEN_ON_A_FULL_DISK) for record in records)
         self._position = await self._store.append(
-            payload, controller_epoch=self._leadership.epoch, frees_room=frees_room
+            payload, controller_epoch=self._leadership.epoch, may_take_reserve=may_take_reserve
         )
         self._count(payload)
         self._publish(draft.finish())

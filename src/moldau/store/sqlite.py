@@ -85,7 +85,7 @@ class SqliteStore:
             raise
         return store
 
-    async def append(self, payload: bytes, *, controller_epoch: int, frees_room: bool = False) -> int:
+    async def append(self, payload: bytes, *, controller_epoch: int, may_take_reserve: bool = False) -> int:
         def transaction() -> int:
             with _transaction(self._db):
                 self._check_epoch(controller_epoch)
@@ -98,7 +98,7 @@ class SqliteStore:
             assert cursor.lastrowid is not None
             return cursor.lastrowid
 
-        return await self._run(partial(self._with_reserve, transaction) if frees_room else transaction)
+        return await self._run(partial(self._with_reserve, transaction) if may_take_reserve else transaction)
 
     async def read(self, position: int) -> Tail:
         def query() -> Tail:
@@ -152,7 +152,7 @@ class SqliteStore:
                     (registration.broker_id, self._process.pid, self._process.started, now_ms, registration.payload),
                 )
 
-        await self._run(transaction)
+        await self._run(partial(self._with_reserve, transaction))
         self._registered.add(registration.broker_id)
         if self._heartbeat is None:
             self._heartbeat = asyncio.create_task(self._keep_alive(), name="metadata-store-heartbeat")
@@ -182,7 +182,7 @@ class SqliteStore:
                 self._db.execute("UPDATE controller SET broker_id = ?, epoch = ?", (broker_id, epoch + 1))
                 return ControllerAndEpoch(broker_id, epoch + 1)
 
-        return await self._run(transaction)
+        return await self._run(partial(self._with_reserve, transaction))
 
     async def resign(self, leadership: ControllerAndEpoch) -> None:
         def transaction() -> None:
@@ -207,8 +207,12 @@ class SqliteStore:
     # What follows runs on the store's thread.
 
     def _open(self) -> None:
-        self._db = open_database(self.path, synchronous="FULL")
-        self._pulse = open_database(self.path, synchronous="OFF")
+        self._db = self._with_reserve(partial(open_database, self.path, synchronous="FULL"))
+        try:
+            self._pulse = self._with_reserve(partial(open_database, self.path, synchronous="OFF"))
+        except BaseException:
+            self._db.close()
+            raise
         self._reserve.take()
 
     def _close(self) -> None:
@@ -222,12 +226,13 @@ class SqliteStore:
         self._pulse.close()
         self._db.close()
 
-    def _with_reserve(self, transaction: Callable[[], T]) -> T:
+    def _with_reserve(self, work: Callable[[], T]) -> T:
+        """For what makes room, and for what a broker needs to start, without which nobody can make room."""
         while True:
             try:
-                return transaction()
+                return work()
             except sqlite3.OperationalError as wrong:
-                if not _is_full(wrong) or not self._reserve.give_up_some():
+                if not (_is_full(wrong) or _lacks_memory(wrong)) or not self._reserve.give_up_some():
                     raise
 
     def _check_epoch(self, controller_epoch: int) -> None:
@@ -286,6 +291,11 @@ def _is_disk_failure(wrong: sqlite3.DatabaseError) -> bool:
 
 def _is_full(wrong: sqlite3.DatabaseError) -> bool:
     return _primary_code(wrong) == sqlite3.SQLITE_FULL
+
+
+def _lacks_memory(wrong: sqlite3.DatabaseError) -> bool:
+    """No room for the file that its users share as memory, which is made anew and holds nothing that counts."""
+    return getattr(wrong, "sqlite_errorcode", 0) in (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN)
 
 
 def _primary_code(wrong: sqlite3.DatabaseError) -> int:

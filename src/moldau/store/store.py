@@ -66,10 +66,10 @@ class ControllerAndEpoch:
 
 
 class MetadataStore(Protocol):
-    async def append(self, payload: bytes, *, controller_epoch: int, frees_room: bool = False) -> int:
+    async def append(self, payload: bytes, *, controller_epoch: int, may_take_reserve: bool = False) -> int:
         """Durable when it returns the entry's position. Raises Fenced when the epoch is no longer the current one.
 
-        An entry that `frees_room` is written on a full disk, too, as long as what is reserved for such entries lasts.
+        One that `may_take_reserve` is written on a full disk, too, as long as what is reserved there lasts.
         """
         ...
 
