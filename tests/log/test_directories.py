@@ -377,3 +377,16 @@ def test_a_lock_needs_no_room_on_the_disk(tmp_path: Path, monkeypatch: pytest.Mo
         with pytest.raises(UnusableDirectory, match="is in use"):
             DirectoryLock(str(tmp_path))
         lock.release()
+
+
+def test_a_lack_of_descriptors_is_one_line_however_many_are_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    for _ in range(100):
+        directories.fail(tmp_path, OSError(errno.EMFILE, "Too many open files"))
+    assert [line for line in caplog.messages if "Too many open files" in line] == [
+        f"log directory {tmp_path}: [Errno {errno.EMFILE}] Too many open files"
+    ]
+    assert directories.failures == {}
+    directories.close()

@@ -7,6 +7,7 @@ import logging
 import os
 
 from moldau.core.ids import TopicPartition
+from moldau.core.repeated_line import RepeatedLine
 from moldau.log.checkpoints import (
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
@@ -30,8 +31,8 @@ class DataDirectory:
     """One data folder and what its checkpoints said when it was opened."""
 
     __slots__ = (
-        "clean", "failure", "folders", "high_watermarks", "lock", "meta", "path", "recovery_points", "starts",
-        "state",
+        "clean", "failure", "folders", "high_watermarks", "lock", "meta", "passing", "path", "recovery_points",
+        "starts", "state",
     )  # fmt: skip
 
     def __init__(self, path: str, lock: DirectoryLock, meta: MetaProperties) -> None:
@@ -40,6 +41,7 @@ class DataDirectory:
         self.meta = meta
         self.state = State.ONLINE
         self.failure = ""
+        self.passing = RepeatedLine(LOGGER, logging.WARNING)  # what is refused for want of descriptors, not of the disk
         self.clean = read_clean_shutdown(path)
         self.folders: set[TopicPartition] = set()
         self.recovery_points = _offsets(path, RECOVERY_POINTS)

@@ -187,7 +187,7 @@ class LogDirectories:
         reason = failure.strerror or str(failure)
         event = EVENTS.get(judge(failure))
         if event is None:
-            LOGGER.warning("log directory %s: %s", path, failure)
+            directory.passing.say(f"log directory {path}: {failure}")
         elif directory.advance(event, reason):
             if directory.state is State.FULL:
                 LOGGER.error("log directory %s is full: %s", path, reason)
