@@ -105,6 +105,25 @@ async def test_after_a_failed_append_the_state_is_read_again_without_being_asked
 
 
 @on_a_loop
+async def test_a_disk_that_stays_full_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(shards, "REOPEN_S", 0.01)
+    partition = new_partition(tmp_path)
+    disk: Any = FullLog(partition.log)
+    partition.log = disk
+    numbers = opened(partition)
+    disk.is_full = True
+    for number in range(5):
+        while isinstance(runtime := numbers.find(0), ErrorCode):  # noqa: ASYNC110 - there is nobody who could tell
+            await asyncio.sleep(0.01)
+        remember(runtime, number)
+        assert runtime.is_stopped
+    await numbers.stop()
+    assert caplog.messages == ["a coordinator's facts could not be written: KAFKA_STORAGE_ERROR: no room"]
+
+
+@on_a_loop
 async def test_who_stops_opens_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "REOPEN_S", 0.01)
     partition = new_partition(tmp_path)

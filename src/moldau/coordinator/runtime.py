@@ -21,6 +21,7 @@ from moldau.coordinator.timers import Timers
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.repeated_line import RepeatedLine
 
 APPEND_BYTES_MAX = 256 * 1024  # one append holds the loop for as long as it takes to write this much
 ENTRY_OVERHEAD_BYTES = 40  # more than a record adds to its key and value
@@ -91,10 +92,14 @@ class Runtime(Generic[M]):
         clock: Clock,
         long_work: LongWork | None = None,
         on_failed: Callable[[], None] | None = None,
+        unwritten: RepeatedLine | None = None,
     ) -> None:
-        """`on_failed` is called when an append or its fsync failed: another runtime is needed then."""
+        """`on_failed` is called when an append or its fsync failed: another runtime is needed then, and the next append
+        may fail like this one, so that all of them share one line of the log, `unwritten`.
+        """
         self.machine = machine
         self._on_failed = on_failed
+        self._unwritten = unwritten or unwritten_facts()
         self.is_stopped = False
         self._journal = journal
         self._clock = clock
@@ -232,7 +237,7 @@ class Runtime(Generic[M]):
         try:
             self._journal.append(append.entries, self._clock.now_ms())
         except ApiError as wrong:
-            LOGGER.error("a coordinator's facts could not be written: %s", wrong)
+            self._unwritten.say(f"a coordinator's facts could not be written: {wrong}")
             self._fail(wrong.code)
             return
         except Exception:
@@ -309,7 +314,7 @@ class Runtime(Generic[M]):
         if not self._journal.is_ours:
             self._end(ErrorCode.NOT_COORDINATOR)
         elif self._journal.failure is not None:
-            LOGGER.error("a coordinator's facts could not be written to the disk")
+            self._unwritten.say("a coordinator's facts could not be written to the disk")
             self._fail(self._journal.failure)
         elif self._uncommitted:
             self._release()
@@ -329,6 +334,10 @@ class Runtime(Generic[M]):
         self._uncommitted.clear()
         self._open = None
         self._delayed.clear()
+
+
+def unwritten_facts() -> RepeatedLine:
+    return RepeatedLine(LOGGER, logging.ERROR)
 
 
 def _size_bytes(entries: Sequence[Entry]) -> int:

@@ -10,10 +10,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from moldau.coordinator.journal import Entry, Flush, PartitionJournal, Stored
 from moldau.coordinator.long_work import LongWork, Slice
-from moldau.coordinator.runtime import Runtime
+from moldau.coordinator.runtime import Runtime, unwritten_facts
 from moldau.core.clock import Clock
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.core.repeated_line import RepeatedLine
 from moldau.replication.partition import Partition
 
 REOPEN_S = 1.0  # until what could not be written or read is tried again: by then a full disk may have room
@@ -80,6 +81,7 @@ class Shards(Generic[M]):
         self._to_load: list[Slot[M]] = []
         self._loader: asyncio.Task[None] | None = None
         self._reopening: dict[int, asyncio.TimerHandle] = {}
+        self._unwritten, self._unloaded = unwritten_facts(), RepeatedLine(LOGGER, logging.ERROR)
 
     @property
     def partition_count(self) -> int:
@@ -151,6 +153,7 @@ class Shards(Generic[M]):
             clock=self._clock,
             long_work=self._long_work,
             on_failed=lambda: self._reopen_later(index),
+            unwritten=self._unwritten,
         )
         slot = Slot(partition, runtime, journal)
         if journal.start_offset == journal.end_offset:
@@ -188,7 +191,7 @@ class Shards(Generic[M]):
             # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
             is_refused = isinstance(wrong, ApiError)  # else it is a mistake of ours
             name = f"{slot.partition.topic}-{slot.partition.index}"
-            LOGGER.error("%s can't be loaded: %s", name, wrong, exc_info=None if is_refused else wrong)
+            self._unloaded.say(f"{name} can't be loaded: {wrong}", exc_info=None if is_refused else wrong)
             slot.runtime.stop()
             self._reopen_later(slot.partition.index)
 
