@@ -70,3 +70,10 @@ def test_clean_shutdown(tmp_path: Path) -> None:
     write_clean_shutdown(str(tmp_path), 12)
     assert (tmp_path / ".kafka_cleanshutdown").read_bytes() == b'{"version":0,"brokerEpoch":12}'
     assert read_clean_shutdown(str(tmp_path))
+
+
+@pytest.mark.parametrize("text", ["damaged", "version: 0", "version: x\ntopic_id: y", "version: 0\ntopic_id: nonsense"])
+def test_malformed_partition_metadata_says_what_to_do(tmp_path: Path, text: str) -> None:
+    (tmp_path / "partition.metadata").write_text(text)
+    with pytest.raises(CorruptCheckpoint, match=r"partition\.metadata: malformed.*; remove the file"):
+        read_partition_metadata(str(tmp_path))

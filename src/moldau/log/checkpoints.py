@@ -89,8 +89,9 @@ def read_partition_metadata(directory: str) -> TopicId | None:
         if int(fields["version"]) < VERSION:
             raise CorruptCheckpoint(path, f"unknown version {fields['version']}")
         return parse_uuid(fields["topic_id"].strip())
-    except (ValueError, KeyError) as wrong:
-        raise CorruptCheckpoint(path, f"malformed: {wrong}") from None
+    except (ValueError, KeyError):
+        advice = "remove the file, and it is made anew for the topic of that name"
+        raise CorruptCheckpoint(path, f"malformed, expected version and topic_id; {advice}") from None
 
 
 def write_partition_metadata(directory: str, topic_id: TopicId) -> None:
