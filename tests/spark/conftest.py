@@ -23,10 +23,10 @@ MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with 
 # Killed drivers, separate executors, whole pipelines: minutes on two cores. The usual run reads and writes topics.
 LONG = (
     "exactly_once/test_kills.py",
+    "pipelines/running/test_runner.py",
+    "pipelines/running/test_terminal.py",
     "pipelines/test_examples.py",
-    "pipelines/test_running.py",
     "pipelines/test_tables.py",
-    "pipelines/test_terminal.py",
     "sql/test_session.py",
     "tables/test_batch_writes.py",
     "tables/test_exactly_once.py",

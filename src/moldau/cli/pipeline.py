@@ -17,15 +17,15 @@ from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline_progress import ProgressLines, findings_of, status_rows
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
-from moldau.spark.pipelines.durations import duration_ms
-from moldau.spark.pipelines.folders import AlreadyRunning, PipelineFolder
 from moldau.spark.pipelines.graph import DRAWINGS
+from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.loading import load
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
-from moldau.spark.pipelines.sessions import NO_SPARK, NoSpark, open_session
+from moldau.spark.pipelines.running.folders import AlreadyRunning, PipelineFolder
+from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
 
 if TYPE_CHECKING:
-    from moldau.spark.pipelines.sinks import Job
+    from moldau.spark.pipelines.running.sinks import Job
 
 EXAMPLES = """\
 examples:
@@ -140,8 +140,8 @@ def folder_of(plan: Plan, path: Path) -> PipelineFolder:
 
 
 def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None) -> list[Job]:
-    from moldau.spark.pipelines.frames import frames_of
-    from moldau.spark.pipelines.running import jobs_of
+    from moldau.spark.pipelines.running.frames import frames_of
+    from moldau.spark.pipelines.running.runner import jobs_of
 
     folder = folder_of(plan, options.file)
     try:
@@ -154,7 +154,7 @@ def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None =
 
 
 def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int:
-    from moldau.spark.pipelines.running import Runner
+    from moldau.spark.pipelines.running.runner import Runner
 
     plan = checked(options)
     folder = folder_of(plan, options.file)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from moldau.spark.pipelines.running import Running
+    from moldau.spark.pipelines.running.runner import Running
 
 LOG_EVERY_S = 10.0
 

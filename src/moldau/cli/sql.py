@@ -13,7 +13,7 @@ from moldau.cli.connection import add_connection_options, client_config, cluster
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.sql_output import OUTPUTS, print_result
 from moldau.spark.pipelines.plan import PipelineError
-from moldau.spark.pipelines.sessions import NO_SPARK, NoSpark, open_session
+from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession
 from moldau.spark.sql.staying import StayingStreams, StreamFailed, home

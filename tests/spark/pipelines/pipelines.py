@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.check import check
-from moldau.spark.pipelines.folders import PipelineFolder
-from moldau.spark.pipelines.frames import frames_of
 from moldau.spark.pipelines.loading import load
 from moldau.spark.pipelines.plan import ONCE
-from moldau.spark.pipelines.running import Runner, Running, jobs_of
+from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.pipelines.running.frames import frames_of
+from moldau.spark.pipelines.running.runner import Runner, Running, jobs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

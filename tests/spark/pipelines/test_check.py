@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from moldau.spark.pipelines.check import check
-from moldau.spark.pipelines.grammar import parse
+from moldau.spark.pipelines.language.grammar import parse
 
 SOUND = "create stream a from topic 'a'; create sink s into topic 'out' as select * from a"
 

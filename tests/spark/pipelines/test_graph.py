@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from moldau.spark.pipelines.grammar import parse
 from moldau.spark.pipelines.graph import as_dot, as_mermaid, as_text
+from moldau.spark.pipelines.language.grammar import parse
 
 PLAN = parse(
     """create stream orders from topic 'orders' watermark at delay '1 minute';

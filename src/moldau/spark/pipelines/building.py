@@ -21,8 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from moldau.spark.pipelines.durations import duration_ms
-from moldau.spark.pipelines.grammar import joined, parse
+from moldau.spark.pipelines.language.durations import duration_ms
+from moldau.spark.pipelines.language.grammar import joined, parse
+from moldau.spark.pipelines.language.queries import sql_query
 from moldau.spark.pipelines.plan import (
     CONTINUOUS,
     ONCE,
@@ -43,7 +44,6 @@ from moldau.spark.pipelines.plan import (
     Violation,
     Watermark,
 )
-from moldau.spark.pipelines.queries import sql_query
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from moldau.spark.pipelines.building import Pipeline
-from moldau.spark.pipelines.grammar import parse
+from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.plan import Connector, Endpoint, PipelineError, Place, Plan
 
 SQLITE = "sqlite:///"

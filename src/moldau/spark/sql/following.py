@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.pipelines.reasons import said_by, spark_failures
+from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 from moldau.spark.sql.refusals import Refused
 
 if TYPE_CHECKING:

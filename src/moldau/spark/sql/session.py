@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moldau.spark.pipelines import sources
-from moldau.spark.pipelines.cursor import Cursor
-from moldau.spark.pipelines.frames import Frames
-from moldau.spark.pipelines.grammar import parse
+from moldau.spark.pipelines.language.cursor import Cursor
+from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.language.queries import inputs_of
+from moldau.spark.pipelines.language.tokens import Statement, statements_of
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Place, Plan, Source
-from moldau.spark.pipelines.queries import inputs_of
-from moldau.spark.pipelines.reasons import said_by, spark_failures
-from moldau.spark.pipelines.tokens import Statement, statements_of
+from moldau.spark.pipelines.running import sources
+from moldau.spark.pipelines.running.frames import Frames
+from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 from moldau.spark.sql.following import following
 from moldau.spark.sql.peeking import newest_values, options_of
 from moldau.spark.sql.refusals import Refused

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from moldau.core.clock import SystemClock
-from moldau.spark.pipelines.folders import PipelineFolder
-from moldau.spark.pipelines.grammar import parse
-from moldau.spark.pipelines.tokens import statements_of
+from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.language.tokens import statements_of
+from moldau.spark.pipelines.running.folders import PipelineFolder
 
 HOME_VARIABLE = "MOLDAU_HOME"
 START_S_MAX = 120.0

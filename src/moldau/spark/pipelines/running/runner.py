@@ -10,13 +10,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import Clock, SystemClock
-from moldau.spark.pipelines.folders import PipelineFolder
-from moldau.spark.pipelines.frames import Frames
 from moldau.spark.pipelines.plan import PipelineError, Plan
-from moldau.spark.pipelines.progress import Progress, progress_of
-from moldau.spark.pipelines.reasons import said_by, spark_failures
-from moldau.spark.pipelines.rejected import RejectedRecords, ledgers_of
-from moldau.spark.pipelines.sinks import Job, dead_letter_sink, job_of, with_reason
+from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.pipelines.running.frames import Frames
+from moldau.spark.pipelines.running.progress import Progress, progress_of
+from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+from moldau.spark.pipelines.running.rejected import RejectedRecords, ledgers_of
+from moldau.spark.pipelines.running.sinks import Job, dead_letter_sink, job_of, with_reason
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

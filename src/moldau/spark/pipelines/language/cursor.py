@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NoReturn, TypeVar
 
+from moldau.spark.pipelines.language.tokens import Shape, Statement, Token
 from moldau.spark.pipelines.plan import PipelineError, Place
-from moldau.spark.pipelines.tokens import Shape, Statement, Token
 
 E = TypeVar("E", bound=Enum)
 

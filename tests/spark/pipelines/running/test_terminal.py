@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from moldau.spark.pipelines.terminal import Filter
+from moldau.spark.pipelines.running.terminal import Filter
 
 
 def test_warnings_are_shown_and_stacks_are_not() -> None:

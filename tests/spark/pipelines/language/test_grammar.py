@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.spark.pipelines.grammar import parse
+from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.plan import (
     ONCE,
     Connector,

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from moldau.spark.pipelines.clauses import (
+from moldau.spark.pipelines.language.clauses import (
     CHANGES,
     DEDUPLICATE,
     KEY,
@@ -29,7 +29,9 @@ from moldau.spark.pipelines.clauses import (
     WATERMARK,
     read_clauses,
 )
-from moldau.spark.pipelines.cursor import Cursor
+from moldau.spark.pipelines.language.cursor import Cursor
+from moldau.spark.pipelines.language.queries import sql_query
+from moldau.spark.pipelines.language.tokens import statements_of
 from moldau.spark.pipelines.plan import (
     Connector,
     Endpoint,
@@ -44,8 +46,6 @@ from moldau.spark.pipelines.plan import (
     View,
     Violation,
 )
-from moldau.spark.pipelines.queries import sql_query
-from moldau.spark.pipelines.tokens import statements_of
 
 FROM_WORDS = "TOPIC, PATTERN, DELTA, ICEBERG, DATABASE or FILES"
 INTO_WORDS = "TOPIC, DELTA, ICEBERG, DATABASE, FILES or CONSOLE"

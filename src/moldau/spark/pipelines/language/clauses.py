@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from moldau.spark.pipelines.cursor import Cursor
-from moldau.spark.pipelines.durations import duration_ms
+from moldau.spark.pipelines.language.cursor import Cursor
+from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.plan import CONTINUOUS, ONCE, Output, PipelineError, Schedule, Shaping, Watermark
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.spark.dead_letters.letters import HEADER_PREFIX
 from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Output, Place, Plan, Query, Schedule, Sink
-from moldau.spark.pipelines.sources import (
+from moldau.spark.pipelines.running.sources import (
     DELETED,
     FILE_FORMATS,
     OPERATION,
@@ -17,7 +17,7 @@ from moldau.spark.pipelines.sources import (
     TABLE_OPTIONS,
     topic_options,
 )
-from moldau.spark.pipelines.topics import ensure_topic
+from moldau.spark.pipelines.running.topics import ensure_topic
 from moldau.spark.running_batch import QUERY_PROPERTY
 
 if TYPE_CHECKING:

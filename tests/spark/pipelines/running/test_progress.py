@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from moldau.spark.pipelines.progress import Progress, progress_of
+from moldau.spark.pipelines.running.progress import Progress, progress_of
 
 SOURCE = {
     "startOffset": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.spark.pipelines.reasons import said_by
+from moldau.spark.pipelines.running.reasons import said_by
 
 IN_A_WORKER = """\
 [PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moldau.spark.pipelines.reasons import said_by
-from moldau.spark.pipelines.terminal import filtered
+from moldau.spark.pipelines.running.reasons import said_by
+from moldau.spark.pipelines.running.terminal import filtered
 from moldau.spark.workers import worker_python
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import table as arrow_table
 
-from moldau.spark.pipelines.folders import AlreadyRunning
-from moldau.spark.pipelines.running import State
+from moldau.spark.pipelines.running.folders import AlreadyRunning
+from moldau.spark.pipelines.running.runner import State
 from tests.spark.pipelines.pipelines import Outcome, Pipelines
 from tests.spark.topics import Topics
 

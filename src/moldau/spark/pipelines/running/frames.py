@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from moldau.spark.pipelines import sources
 from moldau.spark.pipelines.plan import Expectation, PipelineError, Plan, Query, Shaping, Source, View, Violation
-from moldau.spark.pipelines.reasons import said_by, spark_failures
+from moldau.spark.pipelines.running import sources
+from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

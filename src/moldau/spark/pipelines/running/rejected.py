@@ -16,7 +16,7 @@ from moldau.spark.dead_letters.rejections import OnError, rejection_rules
 from moldau.spark.offsets.progress import group_of
 from moldau.spark.options import source_options
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Query, Source
-from moldau.spark.pipelines.sources import topic_options
+from moldau.spark.pipelines.running.sources import topic_options
 
 LOOK_EVERY_S = 5.0
 # Whoever runs a pipeline on a far cluster may not reach the brokers; the run must not wait for them again and again.

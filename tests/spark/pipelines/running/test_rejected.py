@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from moldau.spark.pipelines.grammar import parse
-from moldau.spark.pipelines.rejected import ANSWER_S_MAX, LOOK_AGAIN_S, RejectedRecords, ledgers_of
+from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.running.rejected import ANSWER_S_MAX, LOOK_AGAIN_S, RejectedRecords, ledgers_of
 
 PLAN = """
     create stream kept from topic 'kept' with (onError = deadletter);

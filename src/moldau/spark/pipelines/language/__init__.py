@@ -1,0 +1,1 @@
+"""Pipelines in SQL: from text to a plan."""

@@ -1,0 +1,1 @@
+"""Plans on Spark: their frames, their queries, and what is told of both."""
