@@ -1,5 +1,5 @@
 """Where Spark looks for `format("moldau_sql")`: it takes `DefaultSource` of each `pyspark_*` package."""
 
-from moldau.spark.tables.sql import SqlSource as DefaultSource
+from moldau.spark.tables.databases.target import SqlSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -61,9 +61,9 @@ def paused(real: type[DataSource]) -> type[DataSource]:
 
 
 def main(queries: list[dict[str, Any]]) -> None:
-    from moldau.spark.tables.delta import DeltaSource
-    from moldau.spark.tables.iceberg import IcebergSource
-    from moldau.spark.tables.sql import SqlSource
+    from moldau.spark.tables.databases.target import SqlSource
+    from moldau.spark.tables.delta.target import DeltaSource
+    from moldau.spark.tables.iceberg.target import IcebergSource
     from tests.spark.tables.streams import read_batches, start
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -12,10 +12,10 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 from pyspark.sql.types import StructType
 
-from moldau.spark.tables.databases import database_of
-from moldau.spark.tables.delta import delta_target
-from moldau.spark.tables.iceberg import catalog_properties, iceberg_target
-from moldau.spark.tables.sql import sql_target
+from moldau.spark.tables.databases.engines import database_of
+from moldau.spark.tables.databases.target import sql_target
+from moldau.spark.tables.delta.target import delta_target
+from moldau.spark.tables.iceberg.target import catalog_properties, iceberg_target
 from moldau.spark.tables.writing import Target
 
 KINDS = ("delta", "iceberg", "sqlite", "postgresql")

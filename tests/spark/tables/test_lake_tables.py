@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from moldau.spark.tables.iceberg import catalog_properties, newest_batch
+from moldau.spark.tables.iceberg.target import catalog_properties, newest_batch
 from moldau.spark.tables.staging import Place
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.conftest import MakeSink

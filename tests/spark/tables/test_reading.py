@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moldau.spark.tables.table_names import quoted
+from moldau.spark.tables.databases.table_names import quoted
 from tests.spark.tables.sinks import Sink
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, Stru
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import NullKey
+from moldau.spark.tables.databases.target import readable_database
 from moldau.spark.tables.reading import Part
 from moldau.spark.tables.schemas import SchemaMismatch
-from moldau.spark.tables.sql import readable_database
 from moldau.spark.tables.staging import Place, Staged, unnumbered_place
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.sinks import Sink

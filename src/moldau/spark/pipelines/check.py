@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import Connector, Kind, Output, Place, Plan, Sink, Source
-from moldau.spark.tables.table_names import writable_table
+from moldau.spark.tables.databases.table_names import writable_table
 
 SETTINGS = {
     "name": "the pipeline's name",

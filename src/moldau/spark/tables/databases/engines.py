@@ -13,9 +13,15 @@ from pyarrow import fs, types
 
 from moldau.core.clock import SystemClock
 from moldau.spark.option_values import OptionError
-from moldau.spark.tables.sql_statements import ROW_COLUMN, text_literal
+from moldau.spark.tables.databases.statements import ROW_COLUMN, text_literal
+from moldau.spark.tables.databases.table_names import (
+    POSTGRESQL_SCHEMES,
+    SQLITE_SCHEMES,
+    STAGING_PREFIX,
+    TableName,
+    quoted,
+)
 from moldau.spark.tables.staging import FileStage, Place, Staged, files_of
-from moldau.spark.tables.table_names import POSTGRESQL_SCHEMES, SQLITE_SCHEMES, STAGING_PREFIX, TableName, quoted
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor

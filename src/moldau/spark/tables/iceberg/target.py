@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import changes_of, check_keys
-from moldau.spark.tables.iceberg_upsert import upsert
+from moldau.spark.tables.iceberg.reading import ReadableIceberg
+from moldau.spark.tables.iceberg.upsert import upsert
 from moldau.spark.tables.options import (
     Mode,
     WriteOptions,
@@ -21,7 +22,6 @@ from moldau.spark.tables.options import (
     with_prefix,
     write_options,
 )
-from moldau.spark.tables.reading_lakes import ReadableIceberg
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
 from moldau.spark.tables.sources import TableKind, TableSource
 from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of

@@ -13,7 +13,8 @@ from pyarrow import fs
 
 from moldau.core.clock import SystemClock
 from moldau.spark.tables.changes import changes_of, check_keys
-from moldau.spark.tables.delta_log import statistics_of
+from moldau.spark.tables.delta.log import statistics_of
+from moldau.spark.tables.delta.reading import ReadableDelta
 from moldau.spark.tables.options import (
     Mode,
     WriteOptions,
@@ -23,7 +24,6 @@ from moldau.spark.tables.options import (
     with_prefix,
     write_options,
 )
-from moldau.spark.tables.reading_lakes import ReadableDelta
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
 from moldau.spark.tables.sources import TableKind, TableSource
 from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of

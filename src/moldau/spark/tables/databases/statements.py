@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from moldau.spark.tables.databases.table_names import PROGRESS_TABLE, TableName, quoted
 from moldau.spark.tables.options import WriteOptions
-from moldau.spark.tables.table_names import PROGRESS_TABLE, TableName, quoted
 
 # Where a row stood in its batch: among rows of one key the later one counts.
 ROW_COLUMN = "__moldau_row"

@@ -1,10 +1,10 @@
-"""Delta and Iceberg tables as rows: the version or snapshot of the moment, file by file."""
+"""Delta tables as rows: the version of the moment, file by file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,7 +13,6 @@ from moldau.spark.tables.reading import Part
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-    from pyiceberg.table import FileScanTask, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +58,3 @@ def _queried(table: DeltaTable) -> Iterator[pa.RecordBatch]:
 
     for batch in QueryBuilder().register("kept", table).execute("select * from kept"):
         yield pa.record_batch(batch)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadableIceberg:
-    name: str
-    catalog: str
-    properties: Mapping[str, str] = field(repr=False)
-
-    def columns(self) -> pa.Schema:
-        schema: pa.Schema = self._table().schema().as_arrow()
-        return schema
-
-    def state(self) -> tuple[str, int]:
-        table = self._table()
-        snapshot = table.current_snapshot()
-        if snapshot is None:
-            return "", 0
-        return str(snapshot.snapshot_id), len(_tasks(table, snapshot.snapshot_id))
-
-    def batches(self, part: Part) -> Iterator[pa.RecordBatch]:
-        if not part.state:
-            return
-        from pyiceberg.expressions import AlwaysTrue
-        from pyiceberg.io.pyarrow import ArrowScan
-
-        table, snapshot_id = self._table(), int(part.state)
-        tasks = _tasks(table, snapshot_id)[part.first :: part.step]
-        scan: Any = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
-        yield from scan.to_record_batches(tasks)
-
-    def _table(self) -> Table:
-        from pyiceberg.catalog import load_catalog
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-
-        try:
-            return load_catalog(self.catalog, **dict(self.properties)).load_table(self.name)
-        except (NoSuchTableError, NoSuchNamespaceError):
-            raise OptionError(f"there is no Iceberg table {self.name}") from None
-
-
-def _tasks(table: Table, snapshot_id: int) -> list[FileScanTask]:
-    return sorted(table.scan(snapshot_id=snapshot_id).plan_files(), key=lambda task: task.file.file_path)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from moldau.spark.option_values import OptionError
-from moldau.spark.tables.databases import Database, Sqlite, complaint_of
+from moldau.spark.tables.databases.engines import Database, Sqlite, complaint_of
+from moldau.spark.tables.databases.statements import text_literal
+from moldau.spark.tables.databases.table_names import TableName, quoted
 from moldau.spark.tables.reading import Part
-from moldau.spark.tables.sql_statements import text_literal
-from moldau.spark.tables.table_names import TableName, quoted
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Cursor

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from moldau.spark.option_values import OptionError, wrong_option
 from moldau.spark.tables.changes import check_keys
-from moldau.spark.tables.databases import Database, complaint_of, database_of, numbered
+from moldau.spark.tables.databases.engines import Database, complaint_of, database_of, numbered
+from moldau.spark.tables.databases.reading import ReadableDatabase
+from moldau.spark.tables.databases.statements import ROW_COLUMN, Statements
+from moldau.spark.tables.databases.table_names import PROGRESS_TABLE, TableName, quoted, writable_table
 from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
-from moldau.spark.tables.reading_databases import ReadableDatabase
 from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
 from moldau.spark.tables.sources import TableKind, TableSource
-from moldau.spark.tables.sql_statements import ROW_COLUMN, Statements
 from moldau.spark.tables.staging import Place, Staged
-from moldau.spark.tables.table_names import PROGRESS_TABLE, TableName, quoted, writable_table
 from moldau.spark.tables.writing import Step
 
 if TYPE_CHECKING:
