@@ -56,7 +56,7 @@ def test_every_type_goes_out_and_comes_in_again(
     write(frame.selectExpr("struct(*) AS value"), bootstrap, topic, valueFormat=name)
     options = {"valueSchema": ALL_TYPES}
     if name == "avro":
-        from moldau.spark.formats.avro_schema import avro_document_of
+        from moldau.spark.formats.avro.schema import avro_document_of
         from moldau.spark.formats.schema_text import parse_schema_text
 
         document = avro_document_of(parse_schema_text(ALL_TYPES, place=""), place="")

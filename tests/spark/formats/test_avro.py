@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.spark.formats import Decoder, EncodingFailed, FormatError, decoder_of, encoder_of
-from moldau.spark.formats.avro_decoder import AvroDecoder
-from moldau.spark.formats.avro_encoder import AvroEncoder, derived_schema
-from moldau.spark.formats.avro_schema import parse_avro_schema
+from moldau.spark.formats.avro.decoder import AvroDecoder
+from moldau.spark.formats.avro.encoder import AvroEncoder, derived_schema
+from moldau.spark.formats.avro.schema import parse_avro_schema
 from tests.spark.formats.types import columns
 
 ORDER: dict[str, Any] = {

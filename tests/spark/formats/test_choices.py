@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from moldau.spark.formats import FormatError, decoder_of, encoder_of, infer_json, infer_json_schema, wants_inference
-from moldau.spark.formats.json_decoder import JsonDecoder
+from moldau.spark.formats.json.decoder import JsonDecoder
 from moldau.spark.formats.schema_text import parse_schema_text
 from moldau.spark.formats.type_names import ddl_of, spark_name, struct_fields
 from tests.spark.formats.types import structs

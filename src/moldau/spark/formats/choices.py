@@ -29,7 +29,7 @@ def encoder_of(format_name: str, options: Mapping[str, str], *, side: Side) -> E
 
 def json_decoder(asked: pa.DataType, *, side: Side) -> Decoder:
     """For a type that is known, be it given or inferred."""
-    from moldau.spark.formats.json_decoder import JsonDecoder
+    from moldau.spark.formats.json.decoder import JsonDecoder
 
     return JsonDecoder(asked, side=side)
 
@@ -57,14 +57,14 @@ def _json_decoder(options: SideOptions) -> Decoder:
 
 
 def _json_encoder(options: SideOptions) -> Encoder:
-    from moldau.spark.formats.json_encoder import JsonEncoder
+    from moldau.spark.formats.json.encoder import JsonEncoder
 
     return JsonEncoder(options.side)
 
 
 def _avro_decoder(options: SideOptions) -> Decoder:
-    from moldau.spark.formats.avro_decoder import AvroDecoder
-    from moldau.spark.formats.avro_schema import parse_avro_schema
+    from moldau.spark.formats.avro.decoder import AvroDecoder
+    from moldau.spark.formats.avro.schema import parse_avro_schema
 
     name = options.name_of("AvroSchema")
     text = options.get("AvroSchema")
@@ -74,8 +74,8 @@ def _avro_decoder(options: SideOptions) -> Decoder:
 
 
 def _avro_encoder(options: SideOptions) -> Encoder:
-    from moldau.spark.formats.avro_encoder import AvroEncoder
-    from moldau.spark.formats.avro_schema import parse_avro_schema
+    from moldau.spark.formats.avro.encoder import AvroEncoder
+    from moldau.spark.formats.avro.schema import parse_avro_schema
 
     text = options.get("AvroSchema")
     place = f"option {options.name_of('AvroSchema')}"

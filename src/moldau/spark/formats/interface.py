@@ -19,6 +19,21 @@ class EncodingFailed(ValueError):
     """A row that its format can't express; the message names the row of the batch, the field and the reason."""
 
 
+class Misfit(Exception):
+    """A record does not fit its schema: the value at `path` is not what the schema says."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+    def inside(self, step: str) -> Misfit:
+        return Misfit(self.message, step + self.path)
+
+    def __str__(self) -> str:
+        return f"field {self.path.lstrip('.')}: {self.message}" if self.path else self.message
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """The typed column; `failed` is None where every row fits, else `reasons` has one entry for each true in it.

@@ -10,10 +10,9 @@ import fastavro
 import pyarrow as pa
 from fastavro.read import SchemaResolutionError
 
-from moldau.spark.formats.avro_explain import explain
-from moldau.spark.formats.avro_schema import AvroSchema
-from moldau.spark.formats.interface import Decoded, Side, as_binary, decoded_rows
-from moldau.spark.formats.misfit import Misfit
+from moldau.spark.formats.avro.explain import explain
+from moldau.spark.formats.avro.schema import AvroSchema
+from moldau.spark.formats.interface import Decoded, Misfit, Side, as_binary, decoded_rows
 
 # Whatever the library's reader says about bytes that are not a record of the schema.
 UNREADABLE = (

@@ -8,7 +8,7 @@ from typing import Any
 from fastavro.read import LOGICAL_READERS
 from fastavro.write import LOGICAL_WRITERS
 
-from moldau.spark.formats.avro_schema import OUR_DECIMAL
+from moldau.spark.formats.avro.schema import OUR_DECIMAL
 
 ANY_DECIMAL = Context(prec=80)  # two decimals of 38 digits fit in it
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from moldau.spark.formats.interface import FormatError
-from moldau.spark.formats.misfit import Misfit
+from moldau.spark.formats.interface import FormatError, Misfit
 from moldau.spark.formats.type_names import spark_name, struct_fields
 
 Check = Callable[[Any], Any]

@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from moldau.spark.formats.interface import FormatError
-from moldau.spark.formats.json_values import INTEGER, Number, parse_json
-from moldau.spark.formats.misfit import Misfit
+from moldau.spark.formats.interface import FormatError, Misfit
+from moldau.spark.formats.json.values import INTEGER, Number, parse_json
 from moldau.spark.formats.type_names import ddl_of, struct_fields
 
 NOTHING = pa.null()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from moldau.spark.formats.avro_decimals import read_decimal
-from moldau.spark.formats.avro_schema import OUR_DECIMAL
-from moldau.spark.formats.misfit import Misfit
+from moldau.spark.formats.avro.decimals import read_decimal
+from moldau.spark.formats.avro.schema import OUR_DECIMAL
+from moldau.spark.formats.interface import Misfit
 
 VARINT_BYTES_MAX = 10
 FIXED_BYTES = {"float": 4, "double": 8}

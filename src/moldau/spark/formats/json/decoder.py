@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from moldau.spark.formats.interface import Decoded, Side, as_binary, decoded_rows
-from moldau.spark.formats.json_values import check_for, parse_json
-from moldau.spark.formats.misfit import Misfit
+from moldau.spark.formats.interface import Decoded, Misfit, Side, as_binary, decoded_rows
+from moldau.spark.formats.json.values import check_for, parse_json
 from moldau.spark.formats.type_names import struct_fields
 
 # A run with a doubtful record is cut until that is found, or until the run is short enough to be read one by one.

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from moldau.spark.formats import FormatError, decoder_of, json_decoder
-from moldau.spark.formats.json_decoder import JsonDecoder, _Run
+from moldau.spark.formats import FormatError, decoder_of
+from moldau.spark.formats.json import decoder as json_decoder
+from moldau.spark.formats.json.decoder import JsonDecoder, _Run
 from tests.spark.formats.types import columns
 
 FIELDS = (
@@ -229,7 +230,7 @@ def test_any_bytes_give_values_or_reasons(records: list[bytes]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(columns())
 def test_what_the_encoder_writes_is_read_again(column: pa.Array) -> None:
-    from moldau.spark.formats.json_encoder import JsonEncoder
+    from moldau.spark.formats.json.encoder import JsonEncoder
 
     found = JsonDecoder(column.type, side="value").decode(JsonEncoder("value").encode(column))
     assert found.reasons == []
