@@ -19,11 +19,11 @@ class Tool(NamedTuple):
 
 
 TOOLS = {
-    "topics": Tool("moldau.cli.topics", "list, create, describe and delete topics"),
-    "produce": Tool("moldau.cli.produce", "send the lines of standard input to a topic", reads_input=True),
-    "consume": Tool("moldau.cli.consume", "print the records of a topic"),
-    "pipeline": Tool("moldau.cli.pipeline", "run, check and watch data pipelines on Spark"),
-    "sql": Tool("moldau.cli.sql", "ask topics in SQL, on Spark"),
+    "topics": Tool("moldau.cli.topics.command", "list, create, describe and delete topics"),
+    "produce": Tool("moldau.cli.records.produce", "send the lines of standard input to a topic", reads_input=True),
+    "consume": Tool("moldau.cli.records.consume", "print the records of a topic"),
+    "pipeline": Tool("moldau.cli.pipeline.command", "run, check and watch data pipelines on Spark"),
+    "sql": Tool("moldau.cli.sql.command", "ask topics in SQL, on Spark"),
     "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
 }
 

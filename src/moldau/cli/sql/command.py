@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.sql_output import OUTPUTS, print_result
+from moldau.cli.sql.output import OUTPUTS, print_result
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
 from moldau.spark.sql.refusals import Refused
@@ -54,7 +54,7 @@ def converse_or_ask(options: Namespace) -> int:
     topics()  # nobody should wait for Spark to hear that there is no cluster
     session = SqlSession(opener(options), client=client, topics=topics, streams=StayingStreams(), master=options.master)
     if options.statement is None:
-        from moldau.cli.sql_shell import converse
+        from moldau.cli.sql.shell import converse
 
         return converse(session, topics, output=options.output)
     return ask(session, options.statement, options)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
-from moldau.cli.pipeline_progress import ProgressLines, findings_of, status_rows
+from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
 from moldau.spark.pipelines.graph import DRAWINGS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.cli.offsets import END, START, Anchor, OutOfRange, Start, parse_start, resolve
+from moldau.cli.records.offsets import END, START, Anchor, OutOfRange, Start, parse_start, resolve
 
 NOW_MS = 1_700_000_000_000
 

@@ -22,7 +22,7 @@ from moldau.cli.connection import (
 )
 from moldau.cli.failures import FAILED, OK, UsageError
 from moldau.cli.output import add_output_option, print_rows
-from moldau.cli.topic_description import describe, print_descriptions
+from moldau.cli.topics.description import describe, print_descriptions
 
 EXAMPLES = """\
 examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from moldau.cli.sql_output import plain
+from moldau.cli.sql.output import plain
 
 
 def test_what_is_no_number_is_no_number_in_json_either() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.sql_output import print_result
+from moldau.cli.sql.output import print_result
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession

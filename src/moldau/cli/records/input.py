@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Iterator
 
 from moldau.cli.failures import UsageError
-from moldau.cli.record_json import Headers, OutgoingRecord, record_from_json
+from moldau.cli.records.json import Headers, OutgoingRecord, record_from_json
 
 
 class LineReader:

@@ -20,8 +20,8 @@ from moldau.cli.connection import (
     topic_metadata,
 )
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.record_input import LineReader, read_records
-from moldau.cli.record_json import OutgoingRecord
+from moldau.cli.records.input import LineReader, read_records
+from moldau.cli.records.json import OutgoingRecord
 
 EXAMPLES = """\
 examples:

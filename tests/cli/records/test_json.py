@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moldau.cli.record_json import OutgoingRecord, record_as_json, record_from_json
+from moldau.cli.records.json import OutgoingRecord, record_as_json, record_from_json
 
 content = st.none() | st.binary() | st.text().map(lambda text: text.encode(errors="replace"))
 names = st.text(alphabet=st.characters(exclude_categories=["Cs"]))

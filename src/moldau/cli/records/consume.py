@@ -9,7 +9,6 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from moldau.cli import offsets, record_text
 from moldau.cli.connection import (
     Outage,
     add_connection_options,
@@ -20,7 +19,9 @@ from moldau.cli.connection import (
     topic_metadata,
 )
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.record_json import record_as_json
+from moldau.cli.records import offsets
+from moldau.cli.records import text as record_text
+from moldau.cli.records.json import record_as_json
 from moldau.core.clock import SystemClock
 
 EXAMPLES = """\

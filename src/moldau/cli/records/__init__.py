@@ -1,0 +1,1 @@
+"""`moldau produce` and `moldau consume`, and the forms that records have there."""
