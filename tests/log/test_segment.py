@@ -9,7 +9,7 @@ import pytest
 from moldau.core.errors import ErrorCode
 from moldau.log.errors import LogError
 from moldau.log.indexes.time_index import Timed
-from moldau.log.segment import Place, Segment
+from moldau.log.segment import BatchPosition, Segment
 from tests.log.samples import NOW_MS, batch, config
 
 BASE = 100
@@ -40,7 +40,7 @@ def test_a_batch_is_found_by_any_offset_up_to_its_last(tmp_path: Path, interval_
     for first, last in SPANS:
         size = len(batch([b"x"] * (last - first + 1)))
         for offset in range(low, last + 1):
-            assert segment.find(offset, file) == Place(position, size, first, last)
+            assert segment.find(offset, file) == BatchPosition(position, size, first, last)
         position += size
         low = last + 1
     assert segment.find(123, file) is None

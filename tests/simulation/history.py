@@ -23,7 +23,7 @@ from tests.simulation.assignments import read_assignment
 from tests.simulation.ledger import Claims
 
 Violate = Callable[[str], None]
-Place = tuple[str, str, int]  # group, topic, partition
+GroupTopicPartition = tuple[str, str, int]  # group, topic, partition
 
 
 @dataclass
@@ -62,8 +62,8 @@ class History:
         self.transactions: dict[str, Transaction] = {}
         self.by_producer: dict[int, str] = {}
         self.marked: dict[int, set[TopicPartition]] = {}
-        self.offsets: dict[Place, Kept] = {}
-        self.pending: dict[tuple[TopicPartition, int], dict[Place, Kept]] = {}
+        self.offsets: dict[GroupTopicPartition, Kept] = {}
+        self.pending: dict[tuple[TopicPartition, int], dict[GroupTopicPartition, Kept]] = {}
         self.values: set[str] = set()
         self.held: dict[tuple[str, str], set[tuple[bytes, int]]] = {}
         """What members of consumer groups have, or are about to give up."""

@@ -9,7 +9,7 @@ from itertools import count
 from moldau.core.errors import ErrorCode
 
 Violate = Callable[[str], None]
-Place = tuple[str, str, int]  # group, topic, partition
+GroupTopicPartition = tuple[str, str, int]  # group, topic, partition
 
 NO_OFFSET = -1
 # After these it is not known whether the commit is in the log.
@@ -90,19 +90,19 @@ class Commits:
 
     violate: Violate
     owners: Owners
-    _attempts: dict[Place, dict[int, Attempt]] = field(default_factory=dict)
+    _attempts: dict[GroupTopicPartition, dict[int, Attempt]] = field(default_factory=dict)
     _moments: count[int] = field(default_factory=count)
 
     def now(self) -> int:
         return next(self._moments)
 
-    def begin(self, place: Place) -> Attempt:
+    def begin(self, place: GroupTopicPartition) -> Attempt:
         attempts = self._attempts.setdefault(place, {})
         attempt = Attempt(len(attempts), self.now())
         attempts[attempt.offset] = attempt
         return attempt
 
-    def end(self, place: Place, attempt: Attempt, error: ErrorCode, *, is_outdated: bool) -> None:
+    def end(self, place: GroupTopicPartition, attempt: Attempt, error: ErrorCode, *, is_outdated: bool) -> None:
         """`is_outdated` if members of the group knew better before the commit was sent."""
         if error in _UNCERTAIN:
             return
@@ -110,7 +110,7 @@ class Commits:
         if attempt.is_acknowledged and is_outdated:
             self.violate(f"a commit for {place} was accepted after the partition had another owner: {attempt}")
 
-    def check(self, place: Place, offset: int, asked: int) -> None:
+    def check(self, place: GroupTopicPartition, offset: int, asked: int) -> None:
         """What was read by somebody who asked at that moment."""
         attempts = self._attempts.get(place, {})
         known = [each for each in attempts.values() if each.is_acknowledged and (each.ended or 0) < asked]

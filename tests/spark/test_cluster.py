@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import moldau
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.cluster import Cluster
 from moldau.spark.clients.librdkafka import NoAnswer
-from moldau.spark.offsets.places import Place
 from moldau.spark.options import source_options
 from tests.spark.topics import Topics
 
@@ -23,7 +23,7 @@ def test_a_broker_that_is_restarted_is_waited_for(tmp_path: Path) -> None:
     topics.produce(topic, [b"x"] * 3, partition=1)
     options = source_options({"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": topic}, streaming=True)
     cluster = Cluster(options.client)
-    ends = {Place(topic, 0): 0, Place(topic, 1): 3}
+    ends = {TopicPartition(topic, 0): 0, TopicPartition(topic, 1): 3}
     assert cluster.latest(ends) == ends
     broker.kill()
     back: list[moldau.EmbeddedBroker] = []
@@ -44,4 +44,4 @@ def test_a_missing_partition_is_an_error_with_its_name(topics: Topics) -> None:
         source_options({"kafka.bootstrap.servers": topics.bootstrap, "subscribe": topic}, streaming=True).client
     )
     with pytest.raises(NoAnswer, match=f"the latest offsets of {topic}-0, {topic}-7"):
-        cluster.latest([Place(topic, 0), Place(topic, 7)])
+        cluster.latest([TopicPartition(topic, 0), TopicPartition(topic, 7)])

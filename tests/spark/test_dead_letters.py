@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaException
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters import letters
 from moldau.spark.dead_letters.letters import HEADER_PREFIX, Done, Letter, LetterBox, count_letters
 from moldau.spark.dead_letters.sending_back import open_letter, send_back
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.offsets.bounds import OffsetRange
 from tests.spark.topics import Topics
 
 
@@ -31,7 +32,7 @@ class World:
         self.client: ClientSettings = (("bootstrap.servers", topics.bootstrap),)
 
     def box(self, start: int, end: int, *, split: int = 0, topic: str | None = "") -> LetterBox:
-        range_ = OffsetRange(Place(self.source, 0), start, end)
+        range_ = OffsetRange(TopicPartition(self.source, 0), start, end)
         topic = self.letters if topic == "" else topic
         return LetterBox(self.client, topic=topic, group=self.group, query="orders", range_=range_, split=split)
 
@@ -75,8 +76,8 @@ def test_a_range_that_runs_again_writes_nothing_twice(world: World) -> None:
     assert world.write(0, 20, 3, 5, 12) == 1, "a batch that grew writes what is new"
     assert world.write(20, 30, 25) == 1
     assert world.written() == ["3", "5", "12", "25"]
-    place = Place(world.source, 0)
-    assert count_letters(world.client, world.group, [place, Place(world.source, 1)]) == {place: 4}
+    place = TopicPartition(world.source, 0)
+    assert count_letters(world.client, world.group, [place, TopicPartition(world.source, 1)]) == {place: 4}
 
 
 def test_a_task_that_died_in_its_transaction_left_nothing(world: World) -> None:
@@ -99,7 +100,9 @@ def test_parts_of_a_partition_finish_in_any_order(world: World) -> None:
     assert world.write(0, 10, 5, split=0) == 1
     assert world.write(10, 20, 15, split=1) == 0
     assert world.written() == ["5", "15"]
-    assert count_letters(world.client, world.group, [Place(world.source, 0)], splits=2) == {Place(world.source, 0): 2}
+    assert count_letters(world.client, world.group, [TopicPartition(world.source, 0)], splits=2) == {
+        TopicPartition(world.source, 0): 2
+    }
 
 
 def test_offsets_that_were_never_read_are_not_taken_for_done(world: World) -> None:
@@ -126,7 +129,7 @@ def test_what_is_skipped_is_counted_once(world: World) -> None:
         box = world.box(0, 10, topic=None)
         box.add([letter(1), letter(2)])
         box.close()
-    place = Place(world.source, 0)
+    place = TopicPartition(world.source, 0)
     assert count_letters(world.client, world.group, [place], kind=letters.SKIPPED_GROUP) == {place: 2}
     assert count_letters(world.client, world.group, [place]) == {}
 
@@ -142,7 +145,7 @@ def test_what_is_skipped_is_counted_once(world: World) -> None:
     ],
 )
 def test_a_stretch_grows_only_where_the_range_touches_it(done: Done, grown: Done) -> None:
-    assert done.grown(OffsetRange(Place("t", 0), 5, 9), end=9, letters=1) == grown
+    assert done.grown(OffsetRange(TopicPartition("t", 0), 5, 9), end=9, letters=1) == grown
 
 
 def test_letters_go_back_once_as_they_were(world: World) -> None:
@@ -174,9 +177,9 @@ def test_a_topic_that_is_not_there_is_one_clear_line(world: World) -> None:
 
 
 def test_a_letter_about_a_letter_is_opened_once() -> None:
-    inner = letters.letter_headers(letter(1), Place("source", 0), "q")
-    outer = letters.letter_headers(letter(7, headers=inner), Place("source.dead-letters", 2), "q")
+    inner = letters.letter_headers(letter(1), TopicPartition("source", 0), "q")
+    outer = letters.letter_headers(letter(7, headers=inner), TopicPartition("source.dead-letters", 2), "q")
     opened = open_letter(outer)
     assert opened is not None
-    assert (opened.place, opened.headers) == (Place("source.dead-letters", 2), inner)
+    assert (opened.place, opened.headers) == (TopicPartition("source.dead-letters", 2), inner)
     assert open_letter(None) is None

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.dead_letters.letters import SKIPPED_GROUP, count_letters
 from moldau.spark.dead_letters.sending_back import send_back
-from moldau.spark.offsets.places import Place
 from tests.spark.topics import Topics
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def test_dead_letters_of_a_stream_are_written_once_and_can_be_sent_back(
     assert told["moldau.dead-letter.query"] == stream.query.encode()
     assert told["moldau.dead-letter.reason"] == b"value: field id: expected bigint, got 'x'"
     client = (("bootstrap.servers", topics.bootstrap),)
-    places = [Place(stream.topic, 0), Place(stream.topic, 1)]
+    places = [TopicPartition(stream.topic, 0), TopicPartition(stream.topic, 1)]
     assert count_letters(client, stream.group, places) == {places[0]: 2, places[1]: 1}
     assert send_back(client, f"{stream.topic}.dead-letters").by_topic == {stream.topic: 3}
     assert len(topics.rows(stream.topic)) == 8
@@ -194,7 +194,7 @@ def test_what_a_stream_skips_is_counted_once(spark: SparkSession, topics: Topics
     stream.forget_last_batch()
     assert stream.run(minPartitions="4") == [1]
     client = (("bootstrap.servers", topics.bootstrap),)
-    place = Place(stream.topic, 0)
+    place = TopicPartition(stream.topic, 0)
     assert count_letters(client, stream.group, [place], kind=SKIPPED_GROUP)[place] == 2
 
 

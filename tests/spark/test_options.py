@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.spark.offsets.places import AtOffsets, AtTimestamp, AtTimestamps, Everywhere, Place
+from moldau.core.ids import TopicPartition
+from moldau.spark.offsets.bounds import AtOffsets, AtTimestamp, AtTimestamps, Everywhere
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions, Subscription, sink_options, source_options
 
@@ -33,7 +34,7 @@ def test_names_have_no_case() -> None:
 
 
 def test_where_a_read_begins() -> None:
-    place = Place("orders", 0)
+    place = TopicPartition("orders", 0)
     assert source(startingOffsets='{"orders":{"0":-2}}').starting == AtOffsets({place: -2})
     assert source(startingOffsetsByTimestamp='{"orders":{"0":5}}').starting == AtTimestamps({place: 5})
     both = source(startingTimestamp="7", startingOffsetsByTimestamp='{"orders":{"0":5}}')

@@ -47,7 +47,7 @@ _HOP_TIMED = struct.Struct(">qi11xi8xq")  # and the largest timestamp
 _unpack_hop = _HOP.unpack_from
 
 
-class Place(NamedTuple):
+class BatchPosition(NamedTuple):
     """Where a batch is, and which offsets it spans."""
 
     position: int
@@ -60,7 +60,7 @@ class StaleIndex(Exception):
     """The index points to a batch that is not there."""
 
 
-def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_offset: int = -1) -> Place | None:
+def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_offset: int = -1) -> BatchPosition | None:
     """Hop from header to header to the first batch that ends at or after an offset."""
     window = b""
     at = 0
@@ -77,7 +77,7 @@ def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_off
         if body_bytes < BODY_BYTES_MIN:
             raise LogError(ErrorCode.CORRUPT_MESSAGE, f"Found record size {body_bytes} at byte {position}")
         if base_offset + delta >= offset:
-            return Place(position, body_bytes + OVERHEAD_BYTES, base_offset, base_offset + delta)
+            return BatchPosition(position, body_bytes + OVERHEAD_BYTES, base_offset, base_offset + delta)
         position += body_bytes + OVERHEAD_BYTES
         at += body_bytes + OVERHEAD_BYTES
     return None
@@ -227,13 +227,13 @@ class Segment:
         else:
             self.unindexed_bytes += size
 
-    def find(self, offset: int, file: OpenFile) -> Place | None:
+    def find(self, offset: int, file: OpenFile) -> BatchPosition | None:
         """The batch that holds an offset, or else the next one of this segment."""
         last_offset, position = self.offset_index.following(offset)
         if 0 <= position <= self.size - _HOP.size:  # large batches are all indexed, so one short read is enough
             base_offset, body_bytes, delta = _HOP.unpack(os.pread(file.fd, _HOP.size, position))
             if base_offset <= offset and base_offset + delta == last_offset and body_bytes >= BODY_BYTES_MIN:
-                return Place(position, body_bytes + OVERHEAD_BYTES, base_offset, last_offset)
+                return BatchPosition(position, body_bytes + OVERHEAD_BYTES, base_offset, last_offset)
         entry = self.offset_index.lookup(offset, remember=self.file is not None)
         try:
             return first_reaching(

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.settings import ClientSettings, client_settings
-from moldau.spark.offsets.places import (
+from moldau.spark.offsets.bounds import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -16,9 +17,8 @@ from moldau.spark.offsets.places import (
     AtTimestamps,
     Bound,
     Everywhere,
-    Place,
     parse_offsets,
-    parse_places,
+    parse_partitions,
 )
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
 from moldau.spark.reading.admission import Admission
@@ -59,7 +59,7 @@ class Subscription:
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _subscription(values: OptionValues) -> Subscription:
     name = given[0]
     text = str(values.text(name))
     if name == "assign":
-        return Subscription(places=_parsed(parse_places, name, text, 'as in {"orders":[0,1]}'))
+        return Subscription(places=_parsed(parse_partitions, name, text, 'as in {"orders":[0,1]}'))
     if name == "subscribe":
         topics = tuple(sorted({topic.strip() for topic in text.split(",") if topic.strip()}))
         if not topics:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moldau.spark.pipelines.loading import load
-from moldau.spark.pipelines.plan import PipelineError, Place, Plan
+from moldau.spark.pipelines.plan import Location, PipelineError, Plan
 
 PYTHON = """\
 from moldau.spark.pipelines.building import Pipeline, delta, topic
@@ -40,7 +40,7 @@ create sink out into topic 'out' once as select * from priced;
 
 
 def without_places(plan: Plan) -> Plan:
-    nowhere = Place("", 0)
+    nowhere = Location("", 0)
     return replace(
         plan,
         sources=tuple(replace(one, place=nowhere) for one in plan.sources),
@@ -61,8 +61,8 @@ def written(folder: Path, name: str, text: str) -> Path:
 def test_python_and_sql_make_the_same_plan(tmp_path: Path) -> None:
     python, sql = (load(written(tmp_path, name, text)) for name, text in (("shop.py", PYTHON), ("shop.sql", SQL)))
     assert without_places(python) == without_places(sql)
-    assert [one.place for one in python.sources] == [Place("shop.py", 4), Place("shop.py", 6)]
-    assert python.sinks[1].place == Place("shop.py", 14)
+    assert [one.place for one in python.sources] == [Location("shop.py", 4), Location("shop.py", 6)]
+    assert python.sinks[1].place == Location("shop.py", 14)
 
 
 def test_sql_includes_python(tmp_path: Path) -> None:

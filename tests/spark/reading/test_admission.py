@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau.spark.offsets.places import Place
+from moldau.core.ids import TopicPartition
 from moldau.spark.reading.admission import Admission, cap, share
 
-A, B, C = (Place("t", index) for index in range(3))
+A, B, C = (TopicPartition("t", index) for index in range(3))
 lags = st.dictionaries(st.sampled_from([A, B, C]), st.integers(0, 10_000), min_size=1)
 
 
@@ -44,7 +44,7 @@ def test_a_run_over_what_was_available_goes_no_further() -> None:
 
 @settings(deadline=None)
 @given(lags, st.integers(1, 5_000))
-def test_a_share_moves_every_partition_and_keeps_the_limit(lag: dict[Place, int], records_max: int) -> None:
+def test_a_share_moves_every_partition_and_keeps_the_limit(lag: dict[TopicPartition, int], records_max: int) -> None:
     start = dict.fromkeys(lag, 7)
     latest = {place: 7 + size for place, size in lag.items()}
     end = share(start, latest, records_max=records_max)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.spark.offsets.places import Place
+from moldau.core.ids import TopicPartition
 from moldau.spark.reading.data_loss import DataLossError, Loss, losses_between, raise_or_warn, report
 
-A, B = Place("orders", 0), Place("orders", 1)
+A, B = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
-def spans(losses: list[Loss]) -> list[tuple[Place, int, int]]:
+def spans(losses: list[Loss]) -> list[tuple[TopicPartition, int, int]]:
     return [(loss.place, loss.start, loss.end) for loss in losses]
 
 

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.core.ids import TopicPartition
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.reading.fetching import Aborted, visible_batches
 from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, read_varints, to_batch
 from moldau.wire.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Codec, Record, build_batch, read_header
 from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
 from moldau.wire.varint import write_varint
 
-PLACE = Place("orders", 3)
+PLACE = TopicPartition("orders", 3)
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 
 maybe_bytes = st.none() | st.binary(max_size=300)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.core.ids import TopicPartition
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.reading.splitting import ranges_between, split
 
-A, B = Place("t", 0), Place("t", 1)
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def sizes(ranges: list[OffsetRange]) -> list[int]:
@@ -40,7 +41,7 @@ def test_no_task_has_more_than_its_maximum() -> None:
     st.none() | st.integers(1, 3_000),
 )
 def test_pieces_cover_the_ranges_exactly(counts: list[int], tasks_min: int | None, records_max: int | None) -> None:
-    ranges = [OffsetRange(Place("t", index), 5, 5 + count) for index, count in enumerate(counts)]
+    ranges = [OffsetRange(TopicPartition("t", index), 5, 5 + count) for index, count in enumerate(counts)]
     pieces = split(ranges, tasks_min=tasks_min, records_max=records_max)
     for range_ in ranges:
         mine = [piece for piece in pieces if piece.place == range_.place]

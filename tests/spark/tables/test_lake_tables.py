@@ -13,7 +13,7 @@ from pyiceberg.catalog import load_catalog
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from moldau.spark.tables.iceberg.target import catalog_properties, newest_batch
-from moldau.spark.tables.staging import Place
+from moldau.spark.tables.staging import StagingArea
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.conftest import MakeSink
 from tests.spark.tables.sinks import Sink
@@ -28,16 +28,16 @@ def batch(*ids: int | None, state: str | None = "new") -> pa.RecordBatch:
 
 
 def write(target: Target, number: int, *batches: pa.RecordBatch) -> None:
-    place = Place("a query", number)
-    target.apply([target.stage([rows], place) for rows in batches], Step(place, overwrite=False))
+    area = StagingArea("a query", number)
+    target.apply([target.stage([rows], area) for rows in batches], Step(area, overwrite=False))
 
 
 @pytest.mark.parametrize("keys", ["", "id"])
 def test_of_two_drivers_with_the_same_batch_one_counts(sink: Sink, keys: str) -> None:
     """A driver that was thought dead comes back: both have staged the batch, and both commit it at once."""
-    target, place = sink.target(ORDERS, keys=keys), Place("a query", 0)
-    staged = [[target.stage([batch(1, 2)], place)] for _ in range(3)]
-    drivers = [threading.Thread(target=target.apply, args=(each, Step(place, overwrite=False))) for each in staged]
+    target, area = sink.target(ORDERS, keys=keys), StagingArea("a query", 0)
+    staged = [[target.stage([batch(1, 2)], area)] for _ in range(3)]
+    drivers = [threading.Thread(target=target.apply, args=(each, Step(area, overwrite=False))) for each in staged]
     for driver in drivers:
         driver.start()
     for driver in drivers:
@@ -47,11 +47,11 @@ def test_of_two_drivers_with_the_same_batch_one_counts(sink: Sink, keys: str) ->
 
 def test_queries_that_write_at_once_all_get_in(sink: Sink) -> None:
     target = sink.target(ORDERS)
-    places = [Place(f"query {number}", 0) for number in range(4)]
-    staged = [[target.stage([batch(number)], place)] for number, place in enumerate(places)]
+    areas = [StagingArea(f"query {number}", 0) for number in range(4)]
+    staged = [[target.stage([batch(number)], area)] for number, area in enumerate(areas)]
     writers = [
-        threading.Thread(target=target.apply, args=(each, Step(place, overwrite=False)))
-        for each, place in zip(staged, places, strict=True)
+        threading.Thread(target=target.apply, args=(each, Step(area, overwrite=False)))
+        for each, area in zip(staged, areas, strict=True)
     ]
     for writer in writers:
         writer.start()
@@ -92,8 +92,8 @@ def test_a_batch_is_remembered_when_its_snapshot_has_expired(make_sink: MakeSink
     sink = make_sink("iceberg")
     target = sink.target(ORDERS)
     write(target, 7, batch(1))
-    place = Place("another query", 0)
-    target.apply([target.stage([batch(2)], place)], Step(place, overwrite=False))
+    area = StagingArea("another query", 0)
+    target.apply([target.stage([batch(2)], area)], Step(area, overwrite=False))
     table = load_catalog("moldau", **catalog_properties(sink.options)).load_table(sink.options["table"])
     oldest = next(snapshot for snapshot in table.snapshots() if snapshot.parent_snapshot_id is None)
     table.maintenance.expire_snapshots().by_id(oldest.snapshot_id).commit()
@@ -107,8 +107,8 @@ def test_a_batch_is_remembered_when_its_snapshot_has_expired(make_sink: MakeSink
 
 def test_the_log_knows_the_bounds_of_a_file(make_sink: MakeSink) -> None:
     sink = make_sink("delta")
-    target, place = sink.target(ORDERS), Place("a query", 0)
-    staged = target.stage([batch(3, None, 9, state="x" * 33), batch(5, state=None)], place)
+    target, area = sink.target(ORDERS), StagingArea("a query", 0)
+    staged = target.stage([batch(3, None, 9, state="x" * 33), batch(5, state=None)], area)
     assert staged.file is not None
     assert json.loads(staged.file.statistics) == {
         "numRecords": 4,

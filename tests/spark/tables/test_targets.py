@@ -14,7 +14,7 @@ from moldau.spark.tables.changes import NullKey
 from moldau.spark.tables.databases.target import readable_database
 from moldau.spark.tables.reading import Part
 from moldau.spark.tables.schemas import SchemaMismatch
-from moldau.spark.tables.staging import Place, Staged, unnumbered_place
+from moldau.spark.tables.staging import Staged, StagingArea, unnumbered_area
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.sinks import Sink
 
@@ -31,8 +31,8 @@ def batch(*rows: tuple[Any, ...]) -> pa.RecordBatch:
 
 
 def write(target: Target, number: int, *rows: tuple[Any, ...], overwrite: bool = False) -> None:
-    place = Place("a query", number)
-    target.apply([target.stage([batch(*rows)], place)], Step(place, overwrite=overwrite))
+    area = StagingArea("a query", number)
+    target.apply([target.stage([batch(*rows)], area)], Step(area, overwrite=overwrite))
 
 
 def test_a_batch_counts_once(sink: Sink) -> None:
@@ -48,16 +48,16 @@ def test_a_batch_counts_once(sink: Sink) -> None:
 def test_queries_are_counted_apart(sink: Sink) -> None:
     target = sink.target(ORDERS)
     for query in ("one", "another"):
-        place = Place(query, 0)
-        target.apply([target.stage([batch((1, query))], place)], Step(place, overwrite=False))
+        area = StagingArea(query, 0)
+        target.apply([target.stage([batch((1, query))], area)], Step(area, overwrite=False))
     assert sorted(row["state"] for row in sink.rows()) == ["another", "one"]
 
 
 def test_without_a_number_every_write_counts(sink: Sink) -> None:
     target = sink.target(ORDERS)
     for _ in range(2):
-        place = unnumbered_place()
-        target.apply([target.stage([batch((1, "new"))], place)], Step(place, overwrite=False))
+        area = unnumbered_area()
+        target.apply([target.stage([batch((1, "new"))], area)], Step(area, overwrite=False))
     assert sink.ids() == [1, 1]
 
 
@@ -93,35 +93,35 @@ def test_overwriting_leaves_only_the_new_rows(sink: Sink) -> None:
 
 
 def test_what_killed_tasks_left_goes_with_the_commit(sink: Sink) -> None:
-    target, place = sink.target(ORDERS), Place("a query", 0)
+    target, area = sink.target(ORDERS), StagingArea("a query", 0)
     for _ in range(3):
-        target.stage([batch((1, "never committed"))], place)
+        target.stage([batch((1, "never committed"))], area)
     assert len(sink.staged()) == 3
     write(target, 0, (1, "new"))
     assert (sink.ids(), sink.staged()) == ([1], [])
 
 
 def test_a_failed_batch_leaves_nothing(sink: Sink) -> None:
-    target, place = sink.target(ORDERS), Place("a query", 0)
-    target.stage([batch((1, "of a task that was killed"))], place)
-    target.discard([target.stage([batch((1, "new"))], place)], place)
+    target, area = sink.target(ORDERS), StagingArea("a query", 0)
+    target.stage([batch((1, "of a task that was killed"))], area)
+    target.discard([target.stage([batch((1, "new"))], area)], area)
     assert (sink.ids(), sink.staged()) == ([], [])
 
 
 def test_discarding_what_was_committed_after_all_does_no_harm(sink: Sink) -> None:
     """A driver that lost the answer to its commit calls the batch failed."""
-    target, place = sink.target(ORDERS), Place("a query", 0)
-    staged = [target.stage([batch((1, "new"))], place)]
-    target.apply(staged, Step(place, overwrite=False))
-    target.discard(staged, place)
+    target, area = sink.target(ORDERS), StagingArea("a query", 0)
+    staged = [target.stage([batch((1, "new"))], area)]
+    target.apply(staged, Step(area, overwrite=False))
+    target.discard(staged, area)
     assert sink.ids() == [1]
 
 
 def test_a_task_without_rows_stages_nothing(sink: Sink) -> None:
-    target, place = sink.target(ORDERS), Place("a query", 0)
-    empty = target.stage([], place)
-    assert empty == Staged(place)
-    target.apply([empty], Step(place, overwrite=False))
+    target, area = sink.target(ORDERS), StagingArea("a query", 0)
+    empty = target.stage([], area)
+    assert empty == Staged(area)
+    target.apply([empty], Step(area, overwrite=False))
     write(target, 0, (1, "new"))
     assert sink.ids() == [1]
 
@@ -149,9 +149,9 @@ def test_a_frame_of_another_type_is_refused(kind: str, make_sink: Callable[[str]
 
 def test_a_narrower_frame_is_taken(sink: Sink) -> None:
     sink.target(ORDERS)
-    target, place = sink.target(StructType([StructField("id", IntegerType())])), Place("a query", 0)
-    staged = target.stage([pa.record_batch({"id": pa.array([1], pa.int32())})], place)
-    target.apply([staged], Step(place, overwrite=False))
+    target, area = sink.target(StructType([StructField("id", IntegerType())])), StagingArea("a query", 0)
+    staged = target.stage([pa.record_batch({"id": pa.array([1], pa.int32())})], area)
+    target.apply([staged], Step(area, overwrite=False))
     assert sink.rows() == [{"id": 1, "state": None}]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from moldau.groups.records import CommittedOffset, OffsetCommitted, OffsetPending
 
-Place = tuple[str, str, int]  # group, topic, partition
+GroupTopicPartition = tuple[str, str, int]  # group, topic, partition
 
 
 class PendingOffsets:
@@ -16,9 +16,11 @@ class PendingOffsets:
     __slots__ = ("_by_group", "_by_producer", "_latest", "_number", "_open")
 
     def __init__(self) -> None:
-        self._by_producer: dict[int, dict[Place, tuple[int, CommittedOffset]]] = {}
-        self._open: dict[Place, set[int]] = {}  # the producers that have something pending at a place
-        self._latest: dict[Place, int] = {}  # the number of the last commit that counts, where anything is pending
+        self._by_producer: dict[int, dict[GroupTopicPartition, tuple[int, CommittedOffset]]] = {}
+        self._open: dict[GroupTopicPartition, set[int]] = {}  # the producers that have something pending at a place
+        self._latest: dict[
+            GroupTopicPartition, int
+        ] = {}  # the number of the last commit that counts, where anything is pending
         self._by_group: dict[str, dict[tuple[str, int], None]] = {}  # the places of `_open`
         self._number = 0
 
@@ -49,13 +51,13 @@ class PendingOffsets:
             self._close(place, producer_id)
         return counted
 
-    def forget(self, place: Place) -> None:
+    def forget(self, place: GroupTopicPartition) -> None:
         """The offset is deleted, also for those transactions that wanted to set it."""
         for producer_id in tuple(self._open.get(place, ())):
             del self._by_producer[producer_id][place]
             self._close(place, producer_id)
 
-    def _close(self, place: Place, producer_id: int) -> None:
+    def _close(self, place: GroupTopicPartition, producer_id: int) -> None:
         producers = self._open[place]
         producers.discard(producer_id)
         if not producers:

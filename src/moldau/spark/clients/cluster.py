@@ -6,12 +6,14 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, patiently, reason
 from moldau.spark.clients.settings import ClientSettings
-from moldau.spark.offsets.places import Offsets, Place
+from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.options import READ_COMMITTED, Subscription
 
 # Topics that the brokers keep for themselves; a pattern of `.*` does not mean them.
@@ -33,7 +35,7 @@ class Cluster:
             else IsolationLevel.READ_UNCOMMITTED
         )
 
-    def places(self, subscription: Subscription) -> set[Place]:
+    def places(self, subscription: Subscription) -> set[TopicPartition]:
         """The partitions that exist of what is subscribed to."""
         if subscription.pattern is not None:
             return self._matching(re.compile(subscription.pattern))
@@ -42,42 +44,42 @@ class Cluster:
             return present & set(subscription.places)
         return self._described(subscription.topics)
 
-    def missing(self, subscription: Subscription, places: Collection[Place]) -> list[str]:
+    def missing(self, subscription: Subscription, places: Collection[TopicPartition]) -> list[str]:
         """What is subscribed to by name and does not exist."""
         topics = {place.topic for place in places}
         absent = [topic for topic in subscription.topics if topic not in topics]
         return absent + [str(place) for place in subscription.places if place not in places]
 
-    def earliest(self, places: Collection[Place]) -> Offsets:
+    def earliest(self, places: Collection[TopicPartition]) -> Offsets:
         return self._listed({place: OffsetSpec.earliest() for place in places}, "earliest")
 
-    def latest(self, places: Collection[Place]) -> Offsets:
+    def latest(self, places: Collection[TopicPartition]) -> Offsets:
         """The end of each partition as its readers see it: of committed records where only those are read."""
         return self._listed({place: OffsetSpec.latest() for place in places}, "latest")
 
-    def at_times(self, timestamps_ms: Mapping[Place, int]) -> Offsets:
+    def at_times(self, timestamps_ms: Mapping[TopicPartition, int]) -> Offsets:
         """The first offset at or after each time; -1 where there is none."""
         return self._listed({place: OffsetSpec.for_timestamp(ms) for place, ms in timestamps_ms.items()}, "timed")
 
-    def _matching(self, pattern: re.Pattern[str]) -> set[Place]:
+    def _matching(self, pattern: re.Pattern[str]) -> set[TopicPartition]:
         try:
             topics = patiently(lambda: admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX).topics)
         except KafkaException as wrong:
             raise self._no_answer("the list of topics", wrong) from None
         return {
-            Place(name, partition)
+            TopicPartition(name, partition)
             for name, topic in topics.items()
             if name not in INTERNAL and pattern.fullmatch(name)
             for partition in topic.partitions
         }
 
-    def _described(self, topics: Collection[str]) -> set[Place]:
+    def _described(self, topics: Collection[str]) -> set[TopicPartition]:
         return {place for topic in sorted(topics) for place in self._partitions(topic)}
 
-    def _partitions(self, topic: str) -> set[Place]:
-        def ask() -> set[Place]:
+    def _partitions(self, topic: str) -> set[TopicPartition]:
+        def ask() -> set[TopicPartition]:
             asked = admin_client(self.settings).describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S_MAX)
-            return {Place(topic, each.id) for each in asked[topic].result().partitions}
+            return {TopicPartition(topic, each.id) for each in asked[topic].result().partitions}
 
         try:
             return patiently(ask)
@@ -86,16 +88,18 @@ class Cluster:
                 return set()
             raise self._no_answer(f"topic {topic!r}", wrong) from None
 
-    def _listed(self, specs: Mapping[Place, Any], what: str) -> Offsets:
+    def _listed(self, specs: Mapping[TopicPartition, Any], what: str) -> Offsets:
         if not specs:
             return {}
-        asked = {TopicPartition(place.topic, place.partition): spec for place, spec in specs.items()}
+        asked = {ClientPartition(place.topic, place.partition): spec for place, spec in specs.items()}
 
         def ask() -> Offsets:
             futures = admin_client(self.settings).list_offsets(
                 asked, isolation_level=self.isolation, request_timeout=ANSWER_S_MAX
             )
-            return {Place(place.topic, place.partition): each.result().offset for place, each in futures.items()}
+            return {
+                TopicPartition(place.topic, place.partition): each.result().offset for place, each in futures.items()
+            }
 
         try:
             return patiently(ask)

@@ -11,10 +11,10 @@ from functools import lru_cache, partial
 from typing import TypeAlias, TypeVar
 
 from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, CLIENT_ID, NoAnswer
 from moldau.spark.clients.settings import ClientSettings
-from moldau.spark.offsets.places import Place
 from moldau.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -119,7 +119,7 @@ class PlainBrokers:
             self._batch_bytes[topic] = int(value) if value is not None else 0
         return self._batch_bytes[topic] or None
 
-    def leader(self, place: Place) -> Address:
+    def leader(self, place: TopicPartition) -> Address:
         leaders = self._leaders_of(place.topic)
         if place.partition not in leaders:
             raise NoAnswer(f"there is no {place} at {self.servers}: the topic has {len(leaders)} partitions")

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, client_config, group_consumer, reason
 from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.committed import committed
-from moldau.spark.offsets.places import OffsetRange, Place
 
 HEADER_PREFIX = "moldau.dead-letter."
 HEADER_NAMES = ("topic", "partition", "offset", "timestamp", "query", "reason")
@@ -91,7 +93,7 @@ def letter_group(group: str, kind: str, split: int) -> str:
     return f"{name}.{kind}.{split}" if split else f"{name}.{kind}"
 
 
-def letter_headers(letter: Letter, place: Place, query: str) -> Headers:
+def letter_headers(letter: Letter, place: TopicPartition, query: str) -> Headers:
     told = (place.topic, place.partition, letter.offset, letter.timestamp_ms, query, letter.reason)
     ours = [(HEADER_PREFIX + name, str(value).encode()) for name, value in zip(HEADER_NAMES, told, strict=True)]
     return [*letter.headers, *ours]
@@ -168,7 +170,7 @@ class LetterBox:
         return producer
 
     def _done(self, consumer: Consumer) -> Done:
-        place = TopicPartition(self.range.place.topic, self.range.place.partition)
+        place = ClientPartition(self.range.place.topic, self.range.place.partition)
         return done_from(committed(consumer, [place])[0])
 
     def _transact(self, producer: Producer, consumer: Consumer, letters: Sequence[Letter], done: Done) -> None:
@@ -177,7 +179,7 @@ class LetterBox:
         try:
             if self.topic is not None:
                 self._produce(producer, self.topic, letters)
-            offsets = [TopicPartition(place.topic, place.partition, done.end, done.metadata())]
+            offsets = [ClientPartition(place.topic, place.partition, done.end, done.metadata())]
             producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), ANSWER_S_MAX)
             producer.commit_transaction(ANSWER_S_MAX)
         except KafkaException as wrong:
@@ -206,13 +208,13 @@ def produce(producer: Producer, topic: str, **record: Any) -> None:
 
 
 def count_letters(
-    client: ClientSettings, group: str, places: Iterable[Place], *, kind: str = LETTERS_GROUP, splits: int = 1
-) -> Mapping[Place, int]:
+    client: ClientSettings, group: str, places: Iterable[TopicPartition], *, kind: str = LETTERS_GROUP, splits: int = 1
+) -> Mapping[TopicPartition, int]:
     """How many letters a query has written (or skipped: `kind`) of each partition, over all of its runs."""
-    partitions = [TopicPartition(place.topic, place.partition) for place in places]
-    counts: dict[Place, int] = {}
+    partitions = [ClientPartition(place.topic, place.partition) for place in places]
+    counts: dict[TopicPartition, int] = {}
     for split in range(splits):
         for each in committed(group_consumer(client, letter_group(group, kind, split)), partitions):
-            place = Place(each.topic, each.partition)
+            place = TopicPartition(each.topic, each.partition)
             counts[place] = counts.get(place, 0) + done_from(each).letters
     return {place: count for place, count in counts.items() if count}

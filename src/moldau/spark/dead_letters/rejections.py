@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters.letters import (
     LETTERS_GROUP,
@@ -18,7 +19,7 @@ from moldau.spark.dead_letters.letters import (
     LetterBox,
     count_letters,
 )
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.option_values import OptionError, wrong_option
 from moldau.spark.record_formats import RecordFormats
 
@@ -42,7 +43,7 @@ class RejectionRules:
     on_error: OnError
     topic: str | None
 
-    def topic_for(self, place: Place) -> str:
+    def topic_for(self, place: TopicPartition) -> str:
         return self.topic or f"{place.topic}{TOPIC_SUFFIX}"
 
 
@@ -124,7 +125,7 @@ class RejectionCounts:
         self.client = client
         self.told = 0
 
-    def report(self, group: str | None, places: Iterable[Place], *, splits: int) -> int:
+    def report(self, group: str | None, places: Iterable[TopicPartition], *, splits: int) -> int:
         """The total over all runs of the query."""
         if not self.counts_any or group is None:
             return 0

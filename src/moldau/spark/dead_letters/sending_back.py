@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import TopicPartition as ClientPartition
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, client_config, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters.letters import HEADER_NAMES, HEADER_PREFIX, Headers, letter_producer, produce
 from moldau.spark.offsets.committed import committed
-from moldau.spark.offsets.places import Place
 
 GROUP_SUFFIX = ".send-back"
 LETTERS_PER_TRANSACTION = 500
@@ -37,7 +38,7 @@ class SentBack:
 class Opened:
     """A letter's record as it was, where it was, and who refused it for which reason."""
 
-    place: Place
+    place: TopicPartition
     timestamp_ms: int
     headers: Headers
     offset: int = -1
@@ -56,7 +57,7 @@ def open_letter(headers: Headers | None) -> Opened | None:
         told[name] = (given.pop(at)[1] or b"").decode(errors="replace")
     try:
         return Opened(
-            Place(told["topic"], int(told["partition"])),
+            TopicPartition(told["topic"], int(told["partition"])),
             int(told["timestamp"]),
             given,
             offset=int(told["offset"]),
@@ -122,14 +123,14 @@ def _begin(consumer: Consumer, topic: str, *, from_committed: bool = True) -> di
     if known.error is not None:
         raise KafkaException(known.error)
     ends: dict[int, int] = {}
-    starts: list[TopicPartition] = []
-    partitions = [TopicPartition(topic, partition) for partition in sorted(known.partitions)]
+    starts: list[ClientPartition] = []
+    partitions = [ClientPartition(topic, partition) for partition in sorted(known.partitions)]
     for place in committed(consumer, partitions) if from_committed else partitions:
         low, high = consumer.get_watermark_offsets(place, timeout=ANSWER_S_MAX)
         start = max(place.offset, low)
         if start < high:
             ends[place.partition] = high
-            starts.append(TopicPartition(topic, place.partition, start))
+            starts.append(ClientPartition(topic, place.partition, start))
     consumer.assign(starts)
     return ends
 
@@ -156,7 +157,7 @@ def _next(consumer: Consumer, ends: dict[int, int]) -> list[Any]:
 
 
 def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent: SentBack) -> None:
-    positions: dict[int, TopicPartition] = {}
+    positions: dict[int, ClientPartition] = {}
     counts: dict[str, int] = {}
     not_letters = 0
     producer.begin_transaction()
@@ -168,7 +169,7 @@ def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent:
             else:
                 counts[letter.place.topic] = counts.get(letter.place.topic, 0) + 1
                 produce(producer, **_record(message, letter))
-            positions[message.partition()] = TopicPartition(message.topic(), message.partition(), message.offset() + 1)
+            positions[message.partition()] = ClientPartition(message.topic(), message.partition(), message.offset() + 1)
         producer.send_offsets_to_transaction(list(positions.values()), consumer.consumer_group_metadata(), ANSWER_S_MAX)
         producer.commit_transaction(ANSWER_S_MAX)
     except KafkaException as wrong:

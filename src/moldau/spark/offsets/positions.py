@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from moldau.spark.offsets.places import (
+from moldau.core.ids import TopicPartition
+from moldau.spark.offsets.bounds import (
     EARLIEST,
     LATEST,
     AtOffsets,
@@ -13,7 +14,6 @@ from moldau.spark.offsets.places import (
     Bound,
     Everywhere,
     Offsets,
-    Place,
     check_covers,
 )
 from moldau.spark.option_values import OptionError
@@ -22,13 +22,13 @@ from moldau.spark.option_values import OptionError
 class OffsetSource(Protocol):
     """What of the cluster is needed here."""
 
-    def earliest(self, places: Collection[Place]) -> Offsets: ...
-    def latest(self, places: Collection[Place]) -> Offsets: ...
-    def at_times(self, timestamps_ms: Mapping[Place, int]) -> Offsets: ...
+    def earliest(self, places: Collection[TopicPartition]) -> Offsets: ...
+    def latest(self, places: Collection[TopicPartition]) -> Offsets: ...
+    def at_times(self, timestamps_ms: Mapping[TopicPartition, int]) -> Offsets: ...
 
 
 def start_offsets(
-    bound: Bound, places: Collection[Place], cluster: OffsetSource, *, latest_if_no_timestamp: bool
+    bound: Bound, places: Collection[TopicPartition], cluster: OffsetSource, *, latest_if_no_timestamp: bool
 ) -> Offsets:
     resolved, without_record = _resolve(bound, places, cluster, option="startingOffsets")
     if without_record and not latest_if_no_timestamp:
@@ -39,15 +39,15 @@ def start_offsets(
     return resolved | cluster.latest(without_record)
 
 
-def end_offsets(bound: Bound, places: Collection[Place], cluster: OffsetSource) -> Offsets:
+def end_offsets(bound: Bound, places: Collection[TopicPartition], cluster: OffsetSource) -> Offsets:
     """A time that no record has reached yet means all there is."""
     resolved, without_record = _resolve(bound, places, cluster, option="endingOffsets")
     return resolved | cluster.latest(without_record)
 
 
 def _resolve(
-    bound: Bound, places: Collection[Place], cluster: OffsetSource, *, option: str
-) -> tuple[Offsets, set[Place]]:
+    bound: Bound, places: Collection[TopicPartition], cluster: OffsetSource, *, option: str
+) -> tuple[Offsets, set[TopicPartition]]:
     """Offsets, and the partitions that have no record for the time that was given."""
     if isinstance(bound, Everywhere):
         return (cluster.earliest(places) if bound.offset == EARLIEST else cluster.latest(places)), set()
@@ -64,13 +64,13 @@ def _resolve(
     return {place: offset for place, offset in found.items() if offset >= 0}, without_record
 
 
-def _named_offsets(offsets: Mapping[Place, int], cluster: OffsetSource) -> Offsets:
+def _named_offsets(offsets: Mapping[TopicPartition, int], cluster: OffsetSource) -> Offsets:
     earliest = cluster.earliest([place for place, offset in offsets.items() if offset == EARLIEST])
     latest = cluster.latest([place for place, offset in offsets.items() if offset == LATEST])
     return dict(offsets) | earliest | latest
 
 
-def _check(given: Mapping[Place, int], places: Collection[Place], option: str) -> None:
+def _check(given: Mapping[TopicPartition, int], places: Collection[TopicPartition], option: str) -> None:
     problem = check_covers(given, places)
     if problem:
         raise OptionError(f"option {option}: {problem}")

@@ -14,12 +14,14 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaException
+from confluent_kafka import TopicPartition as ClientPartition
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, group_consumer, reason
 from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.offsets.committed import committed
-from moldau.spark.offsets.places import Offsets, Place
 from moldau.spark.running_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property
 
 LOGGER = logging.getLogger(__name__)
@@ -57,7 +59,7 @@ def running_identity() -> QueryIdentity | None:
     return identity_of(job_property(QUERY_PROPERTY), job_property(DESCRIPTION_PROPERTY))
 
 
-def announce(client: ClientSettings, meeting_group: str, place: Place) -> None:
+def announce(client: ClientSettings, meeting_group: str, place: TopicPartition) -> None:
     """On a task: leave the query's identity where the driver's side looks for it. A read never fails for this."""
     identity = running_identity()
     if identity is None:
@@ -65,7 +67,7 @@ def announce(client: ClientSettings, meeting_group: str, place: Place) -> None:
     metadata = json.dumps({"id": identity.query_id, "name": identity.name})
     try:
         group_consumer(client, meeting_group).commit(
-            offsets=[TopicPartition(place.topic, place.partition, 0, metadata)], asynchronous=False
+            offsets=[ClientPartition(place.topic, place.partition, 0, metadata)], asynchronous=False
         )
     except KafkaException as wrong:
         LOGGER.warning("the query's offsets will not be committed: group %s: %s", meeting_group, reason(wrong))
@@ -88,7 +90,7 @@ class Progress:
         """The group in which a task shall leave the identity, as long as it is not known."""
         return self.meeting_group if self.group_id is None else None
 
-    def commit(self, offsets: Mapping[Place, int], *, now_s: float) -> bool:
+    def commit(self, offsets: Mapping[TopicPartition, int], *, now_s: float) -> bool:
         """Whether there was something to commit and it was committed."""
         if not offsets or (offsets == self.committed and now_s < self.refresh_at_s):
             return False
@@ -98,7 +100,7 @@ class Progress:
             if self.group_id is None:
                 return False
             group_consumer(self.client, self.group_id).commit(
-                offsets=[TopicPartition(place.topic, place.partition, end) for place, end in offsets.items()],
+                offsets=[ClientPartition(place.topic, place.partition, end) for place, end in offsets.items()],
                 asynchronous=False,
             )
         except KafkaException as wrong:
@@ -107,8 +109,8 @@ class Progress:
         self.committed, self.refresh_at_s = dict(offsets), now_s + REFRESH_S
         return True
 
-    def _find_group(self, offsets: Mapping[Place, int]) -> None:
-        places = [TopicPartition(place.topic, place.partition) for place in offsets]
+    def _find_group(self, offsets: Mapping[TopicPartition, int]) -> None:
+        places = [ClientPartition(place.topic, place.partition) for place in offsets]
         found = committed(group_consumer(self.client, self.meeting_group), places)
         metadata = next((each.metadata for each in found if each.metadata), None)
         if metadata is None:

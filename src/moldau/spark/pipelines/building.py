@@ -31,9 +31,9 @@ from moldau.spark.pipelines.plan import (
     Endpoint,
     Expectation,
     Kind,
+    Location,
     Output,
     PipelineError,
-    Place,
     Plan,
     Query,
     Schedule,
@@ -169,40 +169,40 @@ class Pipeline:
         self.plan = replace(self.plan, sources=(*self.plan.sources, source))
 
 
-def _caller() -> Place:
+def _caller() -> Location:
     """The line of the pipeline's file that is being said now."""
     here = Path(__file__)
     frame = inspect.currentframe()
     while frame is not None and Path(frame.f_code.co_filename) == here:
         frame = frame.f_back
     assert frame is not None, "somebody called this"
-    return Place(Path(frame.f_code.co_filename).name, frame.f_lineno)
+    return Location(Path(frame.f_code.co_filename).name, frame.f_lineno)
 
 
 def _tuple(names: str | tuple[str, ...]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _shaping(watermark: tuple[str, str] | None, deduplicate: str | tuple[str, ...], place: Place) -> Shaping:
+def _shaping(watermark: tuple[str, str] | None, deduplicate: str | tuple[str, ...], place: Location) -> Shaping:
     if watermark is None:
         return Shaping(deduplicate=_tuple(deduplicate))
     column, delay = watermark
     return Shaping(Watermark(column, f"{_duration(delay, place)} milliseconds"), _tuple(deduplicate))
 
 
-def _duration(text: str, place: Place) -> int:
+def _duration(text: str, place: Location) -> int:
     try:
         return duration_ms(text)
     except ValueError as wrong:
         raise PipelineError(place, str(wrong)) from None
 
 
-def _schedule(text: str, place: Place) -> Schedule:
+def _schedule(text: str, place: Location) -> Schedule:
     known = {"once": ONCE, "continuous": CONTINUOUS}
     return known.get(text) or Schedule(_duration(text, place))
 
 
-def _one_of(kind: Any, value: str, what: str, place: Place) -> Any:
+def _one_of(kind: Any, value: str, what: str, place: Location) -> Any:
     try:
         return kind(value)
     except ValueError:
@@ -210,7 +210,7 @@ def _one_of(kind: Any, value: str, what: str, place: Place) -> Any:
         raise PipelineError(place, f"{what} {value!r} is unknown; allowed: {allowed}") from None
 
 
-def _query(reads: str | Callable[..., Any], place: Place) -> Query:
+def _query(reads: str | Callable[..., Any], place: Location) -> Query:
     if callable(reads):
         return _function_query(reads)
     if len(reads.split()) > 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from moldau.spark.option_values import OptionError
-from moldau.spark.pipelines.plan import Connector, Kind, Output, Place, Plan, Sink, Source
+from moldau.spark.pipelines.plan import Connector, Kind, Location, Output, Plan, Sink, Source
 from moldau.spark.tables.databases.table_names import writable_table
 
 SETTINGS = {
@@ -20,7 +20,7 @@ SETTING_PREFIXES = ("spark.", "kafka.")
 
 
 class Problem(NamedTuple):
-    place: Place
+    place: Location
     message: str
     is_error: bool = True
 
@@ -44,7 +44,7 @@ def check(plan: Plan) -> list[Problem]:
 
 
 def _settings(plan: Plan) -> Iterator[Problem]:
-    first = next((one.place for one in (*plan.relations(), *plan.sinks)), Place(plan.name, 1))
+    first = next((one.place for one in (*plan.relations(), *plan.sinks)), Location(plan.name, 1))
     where = first._replace(line=1)
     for key in plan.settings:
         if key not in SETTINGS and not key.startswith(SETTING_PREFIXES):
@@ -55,7 +55,7 @@ def _settings(plan: Plan) -> Iterator[Problem]:
 
 
 def _names(plan: Plan) -> Iterator[Problem]:
-    seen: dict[str, Place] = {}
+    seen: dict[str, Location] = {}
     for one in (*plan.relations(), *plan.sinks):
         first = seen.setdefault(one.name.lower(), one.place)
         if first is not one.place:

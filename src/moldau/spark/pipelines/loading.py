@@ -10,7 +10,7 @@ from pathlib import Path
 
 from moldau.spark.pipelines.building import Pipeline
 from moldau.spark.pipelines.language.grammar import parse
-from moldau.spark.pipelines.plan import Connector, Endpoint, PipelineError, Place, Plan
+from moldau.spark.pipelines.plan import Connector, Endpoint, Location, PipelineError, Plan
 
 SQLITE = "sqlite:///"
 
@@ -22,7 +22,7 @@ def load(path: Path, settings: Mapping[str, str] | None = None) -> Plan:
     elif path.suffix == ".py":
         plan = _load_python(path)
     else:
-        raise PipelineError(Place(path.name, 1), "a pipeline's file ends in .sql or .py")
+        raise PipelineError(Location(path.name, 1), "a pipeline's file ends in .sql or .py")
     said = {**plan.settings, **(settings or {})}
     plan = replace(plan, name=said.get("name", plan.name), settings=said)
     return _beside(plan, path.resolve().parent)
@@ -54,9 +54,9 @@ def _load_sql(path: Path) -> Plan:
     try:
         source = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as wrong:
-        raise PipelineError(Place(path.name, 1), f"can't be read: {wrong}") from None
+        raise PipelineError(Location(path.name, 1), f"can't be read: {wrong}") from None
 
-    def include(named: Path, place: Place) -> Plan:
+    def include(named: Path, place: Location) -> Plan:
         found = path.parent / named
         if found.suffix != ".py":
             raise PipelineError(place, f"INCLUDE takes a .py file, not {named}")
@@ -71,12 +71,12 @@ def _load_python(path: Path) -> Plan:
     except PipelineError:
         raise
     except OSError as wrong:
-        raise PipelineError(Place(path.name, 1), f"can't be read: {wrong.strerror or wrong}") from None
+        raise PipelineError(Location(path.name, 1), f"can't be read: {wrong.strerror or wrong}") from None
     except Exception as wrong:
-        raise PipelineError(Place(path.name, _line_of(wrong, path)), f"{type(wrong).__name__}: {wrong}") from None
+        raise PipelineError(Location(path.name, _line_of(wrong, path)), f"{type(wrong).__name__}: {wrong}") from None
     found = [value for value in said.values() if isinstance(value, Pipeline)]
     if len(found) != 1:
-        raise PipelineError(Place(path.name, 1), f"one Pipeline was expected at the top level, found {len(found)}")
+        raise PipelineError(Location(path.name, 1), f"one Pipeline was expected at the top level, found {len(found)}")
     return found[0].plan
 
 

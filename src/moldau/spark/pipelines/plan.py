@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where in a file something was said."""
 
     file: str
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 class PipelineError(Exception):
     """A mistake in a pipeline's file, in one line that says where."""
 
-    def __init__(self, place: Place, message: str) -> None:
+    def __init__(self, place: Location, message: str) -> None:
         super().__init__(f"{place}: {message}")
         self.place = place
         self.message = message
@@ -119,7 +119,7 @@ class Source:
     name: str
     kind: Kind
     endpoint: Endpoint
-    place: Place
+    place: Location
     keys: tuple[str, ...] = ()
     are_changes: bool = False  # change events in Debezium's envelope
     shaping: Shaping = Shaping()
@@ -129,7 +129,7 @@ class Source:
 class View:
     name: str
     query: Query
-    place: Place
+    place: Location
     shaping: Shaping = Shaping()
 
 
@@ -139,7 +139,7 @@ class Expectation:
     on: str
     condition: str
     otherwise: Violation
-    place: Place
+    place: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Sink:
     name: str
     endpoint: Endpoint
     query: Query
-    place: Place
+    place: Location
     keys: tuple[str, ...] = ()
     is_upsert: bool = False
     output: Output | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from moldau.spark.offsets.places import Offsets, Place
+from moldau.core.ids import TopicPartition
+from moldau.spark.offsets.bounds import Offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,12 @@ class Admission:
     delay_ms_max: int = 15 * 60_000
 
     def end_of_batch(
-        self, start: Mapping[Place, int], latest: Mapping[Place, int], *, waited_ms: int, may_wait: bool = True
+        self,
+        start: Mapping[TopicPartition, int],
+        latest: Mapping[TopicPartition, int],
+        *,
+        waited_ms: int,
+        may_wait: bool = True,
     ) -> Offsets:
         """Where the next batch ends; `start` itself when it shall wait for more.
 
@@ -31,7 +37,7 @@ class Admission:
         return share(start, latest, records_max=self.records_max)
 
 
-def share(start: Mapping[Place, int], latest: Mapping[Place, int], *, records_max: int) -> Offsets:
+def share(start: Mapping[TopicPartition, int], latest: Mapping[TopicPartition, int], *, records_max: int) -> Offsets:
     """Each partition gets its part of the limit in proportion to its lag, and none is starved.
 
     A part of less than one record is rounded up, so a batch may exceed the limit by one record for each partition.
@@ -49,6 +55,8 @@ def share(start: Mapping[Place, int], latest: Mapping[Place, int], *, records_ma
     return {place: start[place] + part for place, part in parts.items()}
 
 
-def cap(latest: Mapping[Place, int], target: Mapping[Place, int], *, start: Mapping[Place, int]) -> Offsets:
+def cap(
+    latest: Mapping[TopicPartition, int], target: Mapping[TopicPartition, int], *, start: Mapping[TopicPartition, int]
+) -> Offsets:
     """No further than `target`, and never back behind `start`: a run over what was available when it began."""
     return {place: max(start.get(place, 0), min(latest[place], target[place])) for place in latest if place in target}

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from moldau.spark.clients.cluster import Cluster
 from moldau.spark.clients.librdkafka import check_settings
-from moldau.spark.offsets.places import Offsets
+from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.offsets.positions import end_offsets, start_offsets
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions

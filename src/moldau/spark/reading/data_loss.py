@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from moldau.spark.offsets.places import Place
+from moldau.core.ids import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ LOGGER = logging.getLogger(__name__)
 class Loss:
     """Offsets of one partition that were wanted and are not there."""
 
-    place: Place
+    place: TopicPartition
     start: int
     end: int
     reason: str
@@ -39,11 +39,11 @@ class DataLossError(RuntimeError):
 
 
 def losses_between(
-    start: Mapping[Place, int],
-    end: Mapping[Place, int],
+    start: Mapping[TopicPartition, int],
+    end: Mapping[TopicPartition, int],
     *,
-    earliest: Mapping[Place, int],
-    appeared: Iterable[Place] = (),
+    earliest: Mapping[TopicPartition, int],
+    appeared: Iterable[TopicPartition] = (),
 ) -> list[Loss]:
     """What of the range is lost, by the earliest offsets that the broker still has.
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
 from moldau.spark.clients.plain_brokers import brokers_of
 from moldau.spark.clients.settings import ClientSettings
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.options import READ_COMMITTED
 from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, to_batch
 from moldau.wire.batch import HEADER_BYTES, BatchHeader, batches, payload, verify_crc
@@ -85,7 +86,7 @@ def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence
 class Leader:
     """A connection to the leader of one partition; one request is on its way while the last answer is worked on."""
 
-    def __init__(self, settings: ClientSettings, place: Place) -> None:
+    def __init__(self, settings: ClientSettings, place: TopicPartition) -> None:
         self.place = place
         self.isolation = int(dict(settings).get("isolation.level", "").lower() == READ_COMMITTED)
         brokers = brokers_of(settings)

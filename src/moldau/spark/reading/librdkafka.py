@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as ClientPartition
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.cluster import Cluster
 from moldau.spark.clients.librdkafka import NoAnswer, range_consumer
 from moldau.spark.columns import HEADERS, RAW_SCHEMA, raw_schema_of
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.reading.data_loss import Loss, raise_or_warn
 from moldau.spark.reading.range_settings import RangeReading
 
@@ -25,7 +27,7 @@ OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 def read_by_library(wanted: OffsetRange, reading: RangeReading) -> Iterator[pa.RecordBatch]:
     """Every record of the range that readers may see, in order; an end among control records is an end too."""
     consumer = range_consumer(reading.client)
-    consumer.assign([TopicPartition(wanted.place.topic, wanted.place.partition, wanted.start)])
+    consumer.assign([ClientPartition(wanted.place.topic, wanted.place.partition, wanted.start)])
     try:
         yield from _batches(consumer, wanted, reading)
     finally:
@@ -81,7 +83,7 @@ def _skip_lost(message: Any, consumer: Consumer, wanted: OffsetRange, reading: R
         fail=reading.fails_on_data_loss,
     )
     if resume_at < wanted.end:
-        consumer.assign([TopicPartition(wanted.place.topic, wanted.place.partition, resume_at)])
+        consumer.assign([ClientPartition(wanted.place.topic, wanted.place.partition, resume_at)])
     return resume_at
 
 
@@ -89,7 +91,7 @@ def _missing(wanted: OffsetRange, position: int) -> str:
     return f"cannot read offsets {position} to {wanted.end - 1} of {wanted.place}"
 
 
-def to_batch(messages: Sequence[Any], place: Place, columns: Collection[str]) -> pa.RecordBatch:
+def to_batch(messages: Sequence[Any], place: TopicPartition, columns: Collection[str]) -> pa.RecordBatch:
     count = len(messages)
     arrays = []
     stamps = [message.timestamp() for message in messages] if {"timestamp", "timestampType"} & set(columns) else []
@@ -113,7 +115,7 @@ def to_batch(messages: Sequence[Any], place: Place, columns: Collection[str]) ->
     return pa.RecordBatch.from_arrays(arrays, schema=raw_schema_of(columns))
 
 
-def constant(name: str, place: Place, count: int) -> pa.Array:
+def constant(name: str, place: TopicPartition, count: int) -> pa.Array:
     """The columns that all records of a partition share."""
     value = place.topic if name == "topic" else place.partition
     return pa.repeat(pa.scalar(value, RAW_SCHEMA.field(name).type), count)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from moldau.spark.offsets.places import OffsetRange
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.reading.fetching import LeftToLibrary, can_fetch, fetch_range
 from moldau.spark.reading.librdkafka import read_by_library
 from moldau.spark.reading.range_settings import RangeReading

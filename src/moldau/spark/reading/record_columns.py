@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.columns import HEADERS, RAW_SCHEMA, raw_schema_of
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.offsets.bounds import OffsetRange
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -170,7 +171,7 @@ def read_varints(data: Bytes, at: Int64s) -> tuple[Int64s, Int64s]:
     return (value.view(np.uint64) >> np.uint64(1)).view(np.int64) ^ -(value & 1), after
 
 
-def _column(name: str, data: Bytes, fields: Fields, place: Place) -> pa.Array:
+def _column(name: str, data: Bytes, fields: Fields, place: TopicPartition) -> pa.Array:
     if name == "key":
         return gather(data, fields.key_at, fields.key_bytes)
     if name == "value":

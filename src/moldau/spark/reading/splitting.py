@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.core.ids import TopicPartition
+from moldau.spark.offsets.bounds import OffsetRange
 
 
-def ranges_between(start: Mapping[Place, int], end: Mapping[Place, int]) -> list[OffsetRange]:
+def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:
     """What there is to read, in a fixed order: the number of a task is part of what makes a batch exactly once."""
     return [
         OffsetRange(place, start[place], end[place])

@@ -17,10 +17,11 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.cluster import Cluster
 from moldau.spark.clients.librdkafka import check_settings
 from moldau.spark.dead_letters.rejections import RejectionCounts, rejection_rules
-from moldau.spark.offsets.places import Offsets, Place, offsets_from_json, offsets_to_json
+from moldau.spark.offsets.bounds import Offsets, offsets_from_json, offsets_to_json
 from moldau.spark.offsets.positions import start_offsets
 from moldau.spark.offsets.progress import Progress
 from moldau.spark.option_values import OptionError
@@ -128,7 +129,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         if self.options.commits_offsets and self.progress.commit(done, now_s=time.monotonic()):
             self.rejections.report(self.progress.group_id, done, splits=self.splits)
 
-    def _latest(self, cluster: Cluster, began: Mapping[Place, int]) -> Offsets:
+    def _latest(self, cluster: Cluster, began: Mapping[TopicPartition, int]) -> Offsets:
         for look in range(LOOKS_MAX):
             latest = cluster.latest(cluster.places(self.options.subscription))
             if look + 1 == LOOKS_MAX or all(latest[place] >= began.get(place, 0) for place in latest):

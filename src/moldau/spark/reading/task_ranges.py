@@ -9,8 +9,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.dead_letters.rejections import OnError, Rejections, rejection_rules, typed_batches
-from moldau.spark.offsets.places import OffsetRange, Place
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.progress import announce, group_of, running_identity
 from moldau.spark.options import SourceOptions
 from moldau.spark.reading.range_settings import RangeReading
@@ -29,7 +30,7 @@ class TaskRange(InputPartition):
 
 def task_ranges(ranges: Sequence[OffsetRange], *, announce_to: str | None = None) -> list[InputPartition]:
     """One task says it for all; tasks of the same partition are numbered."""
-    seen: dict[Place, int] = {}
+    seen: dict[TopicPartition, int] = {}
     tasks: list[InputPartition] = []
     for range_ in ranges:
         split = seen[range_.place] = seen.get(range_.place, -1) + 1

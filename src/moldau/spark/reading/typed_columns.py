@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from moldau.spark.columns import spark_schema
 from moldau.spark.dead_letters.rejections import rejection_rules
 from moldau.spark.formats import Side, infer_json
-from moldau.spark.offsets.places import OffsetRange
+from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.record_formats import check_asked, decoded_types, record_formats, sides_to_infer, typed_schema

@@ -10,7 +10,7 @@ from moldau.spark.pipelines.language.cursor import Cursor
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.queries import inputs_of
 from moldau.spark.pipelines.language.tokens import Statement, statements_of
-from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Place, Plan, Source
+from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, Plan, Source
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
@@ -97,7 +97,7 @@ class SqlSession:
         return Result(message=f"stream {name} runs and stays; see it with: show streams")
 
     def _ask(self, text: str, *, follow: bool) -> Result:
-        frame = self._query(text, inputs_of(text, Place(HERE, 1)), text, follow=follow)
+        frame = self._query(text, inputs_of(text, Location(HERE, 1)), text, follow=follow)
         columns = tuple(frame.columns)
         if not frame.isStreaming:
             return Result(columns, self._rows(frame))
@@ -130,7 +130,7 @@ class SqlSession:
         if name not in topics:
             raise _unknown(name, topics)
         options = options_of(newest_values(self._client, name))
-        return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, options), Place(HERE, 1))
+        return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, options), Location(HERE, 1))
 
     def _read(self, source: Source) -> DataFrame:
         try:

@@ -23,11 +23,11 @@ FOLDER = "moldau"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StagingArea:
     """Where the rows of one write gather.
 
-    A numbered batch counts once, and comes back to its place if it is run again. A write without a number counts
-    whenever it is made, in a place that no other write has.
+    A numbered batch counts once, and comes back to its area if it is run again. A write without a number counts
+    whenever it is made, in an area that no other write has.
     """
 
     query_id: str
@@ -43,8 +43,8 @@ class Place:
         return f"{FOLDER}/{self.label}/{'unnumbered' if self.batch is None else self.batch}"
 
 
-def unnumbered_place() -> Place:
-    return Place(uuid.uuid4().hex, None)
+def unnumbered_area() -> StagingArea:
+    return StagingArea(uuid.uuid4().hex, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class StagedFile:
 class Staged(WriterCommitMessage):
     """What one task has ready; `name` is a staged table where rows wait in a database instead of a file."""
 
-    place: Place
+    area: StagingArea
     file: StagedFile | None = None
     name: str | None = None
 
@@ -95,7 +95,7 @@ class FileStage:
         batches: Iterable[pa.RecordBatch],
         schema: pa.Schema,
         *,
-        place: Place,
+        area: StagingArea,
         statistics: Callable[[pq.FileMetaData], str] = lambda _: "",
     ) -> StagedFile | None:
         """One file for the task; none if it has no rows."""
@@ -103,8 +103,8 @@ class FileStage:
         first = next(groups, None)
         if first is None:
             return None
-        path = f"{place.folder}/{uuid.uuid4().hex}.parquet"
-        self.filesystem.create_dir(self._full(place.folder), recursive=True)
+        path = f"{area.folder}/{uuid.uuid4().hex}.parquet"
+        self.filesystem.create_dir(self._full(area.folder), recursive=True)
         try:
             metadata = self._write_groups(path, first, groups)
         except BaseException:
@@ -137,12 +137,12 @@ class FileStage:
             except OSError:
                 continue
 
-    def leftovers(self, place: Place, kept: Iterable[str]) -> list[str]:
+    def leftovers(self, area: StagingArea, kept: Iterable[str]) -> list[str]:
         """Files of killed or superseded tasks of a batch that has just been committed."""
-        selector = fs.FileSelector(self._full(place.folder), allow_not_found=True)
+        selector = fs.FileSelector(self._full(area.folder), allow_not_found=True)
         found = (info.base_name for info in self.filesystem.get_file_info(selector) if info.type == fs.FileType.File)
         keep = set(kept)
-        return [path for name in found if (path := f"{place.folder}/{name}") not in keep]
+        return [path for name in found if (path := f"{area.folder}/{name}") not in keep]
 
     def _full(self, path: str) -> str:
         return f"{self.root}/{path}" if self.root else path

@@ -11,24 +11,24 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from moldau.spark.running_batch import running_batch
 from moldau.spark.tables.options import Delivery, WriteOptions
-from moldau.spark.tables.staging import Place, Staged, unnumbered_place
+from moldau.spark.tables.staging import Staged, StagingArea, unnumbered_area
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One visible change of the table, made once if its place has a number."""
+    """One visible change of the table, made once if its area has a number."""
 
-    place: Place
+    area: StagingArea
     overwrite: bool
 
     @property
     def query_id(self) -> str:
-        return self.place.query_id
+        return self.area.query_id
 
     @property
     def batch(self) -> int | None:
-        return self.place.batch
+        return self.area.batch
 
 
 class Target(Protocol):
@@ -37,7 +37,7 @@ class Target(Protocol):
     @property
     def options(self) -> WriteOptions: ...
 
-    def stage(self, batches: Iterable[pa.RecordBatch], place: Place) -> Staged:
+    def stage(self, batches: Iterable[pa.RecordBatch], area: StagingArea) -> Staged:
         """In a task: the rows are kept where only a commit finds them."""
         ...
 
@@ -45,8 +45,8 @@ class Target(Protocol):
         """On the driver: the rows become part of the table in one step, unless that step was made before."""
         ...
 
-    def discard(self, staged: Sequence[Staged], place: Place) -> None:
-        """On the driver: what is staged at this place, and is not part of the table, goes."""
+    def discard(self, staged: Sequence[Staged], area: StagingArea) -> None:
+        """On the driver: what is staged in this area, and is not part of the table, goes."""
         ...
 
 
@@ -62,23 +62,23 @@ class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
         assert running is not None, "Spark names query and batch in every task of a streaming query"
         options = self._target.options
         if options.delivery is Delivery.AT_LEAST_ONCE:
-            return self._target.stage(iterator, unnumbered_place())
-        return self._target.stage(iterator, Place(options.query_id or running.query_id, running.batch))
+            return self._target.stage(iterator, unnumbered_area())
+        return self._target.stage(iterator, StagingArea(options.query_id or running.query_id, running.batch))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         staged = staged_of(messages)
         if not staged:
             return
-        place = staged[0].place
-        assert place.batch in (None, batchId), "tasks and driver know the batch by the same number"
-        self._target.apply(staged, Step(place, overwrite=self._overwrite))
+        area = staged[0].area
+        assert area.batch in (None, batchId), "tasks and driver know the batch by the same number"
+        self._target.apply(staged, Step(area, overwrite=self._overwrite))
         spare_what_is_loaded()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         del batchId
         staged = staged_of(messages)
         if staged:
-            self._target.discard(staged, staged[0].place)
+            self._target.discard(staged, staged[0].area)
 
 
 class BatchWriter(ArrivesInWorkers, DataSourceArrowWriter):
@@ -86,20 +86,20 @@ class BatchWriter(ArrivesInWorkers, DataSourceArrowWriter):
 
     def __init__(self, target: Target, *, overwrite: bool) -> None:
         self._target = target
-        self._place = unnumbered_place()
+        self._area = unnumbered_area()
         options = target.options
         if options.query_id and options.batch is not None and options.delivery is Delivery.EXACTLY_ONCE:
-            self._place = Place(options.query_id, options.batch)
+            self._area = StagingArea(options.query_id, options.batch)
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        return self._target.stage(iterator, self._place)
+        return self._target.stage(iterator, self._area)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._target.apply(staged_of(messages), Step(self._place, overwrite=self._overwrite))
+        self._target.apply(staged_of(messages), Step(self._area, overwrite=self._overwrite))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        self._target.discard(staged_of(messages), self._place)
+        self._target.discard(staged_of(messages), self._area)
 
 
 def staged_of(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import (
     CLUSTERS_MAX,
@@ -25,7 +26,6 @@ from moldau.spark.clients.plain_brokers import (
     check,
 )
 from moldau.spark.clients.settings import ClientSettings
-from moldau.spark.offsets.places import Place
 from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
 from moldau.spark.writing.producing import Written, placed
@@ -173,7 +173,7 @@ class PlainTransaction:
             raise
         return written
 
-    def _add_partitions(self, places: Collection[Place]) -> None:
+    def _add_partitions(self, places: Collection[TopicPartition]) -> None:
         topics: dict[str, list[int]] = {}
         for place in places:
             topics.setdefault(place.topic, []).append(place.partition)

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import PASSING, PAUSE_S, Address, BrokerRefused, PlainBrokers, check
-from moldau.spark.offsets.places import Place
 from moldau.spark.writing.outgoing import Records
 from moldau.spark.writing.record_building import RecordsBytes, build_batch, record_bytes
 from moldau.spark.writing.tickets import Fenced
@@ -55,7 +55,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    place: Place
+    place: TopicPartition
     content: bytearray
 
 
@@ -84,21 +84,21 @@ class PlainSender:
         identity: Identity,
         rules: SendingRules,
         *,
-        before_first: Callable[[Collection[Place]], None] | None = None,
+        before_first: Callable[[Collection[TopicPartition]], None] | None = None,
     ) -> None:
         self._brokers = brokers
         self._identity = identity
         self._rules = rules
         self._before_first = before_first
-        self._sequences: dict[Place, int] = {}
-        self._waiting: dict[Place, Waiting] = {}
+        self._sequences: dict[TopicPartition, int] = {}
+        self._waiting: dict[TopicPartition, Waiting] = {}
         self._waiting_bytes = 0
         self._unanswered: deque[Sent] = deque()
 
     def send(self, records: Records) -> None:
         """Take records over whose partition is chosen; what fills a batch goes out."""
         assert records.partition is not None
-        place = Place(records.topic, records.partition)
+        place = TopicPartition(records.topic, records.partition)
         waiting = self._waiting.setdefault(place, Waiting())
         waiting.records.append(records)
         size_bytes = _memory_bytes(records)
@@ -115,7 +115,7 @@ class PlainSender:
         while self._unanswered:
             self._trying(self._collect)
 
-    def _launch(self, places: Collection[Place]) -> None:
+    def _launch(self, places: Collection[TopicPartition]) -> None:
         new = [place for place in places if place not in self._sequences]
         if new and self._before_first is not None:
             self._before_first(new)
@@ -125,7 +125,7 @@ class PlainSender:
             self._post([batches.popleft() for batches in built.values()])
             built = {place: batches for place, batches in built.items() if batches}
 
-    def _built(self, place: Place) -> Iterable[Batch]:
+    def _built(self, place: TopicPartition) -> Iterable[Batch]:
         waiting = self._waiting.pop(place)
         self._waiting_bytes -= waiting.size_bytes
         columns = _joined(waiting.records)
@@ -138,7 +138,7 @@ class PlainSender:
         own = self._rules.batch_bytes_max
         return own if allowed is None else max(1, min(own, allowed - HEADER_BYTES))
 
-    def _batch(self, place: Place, content: RecordsBytes) -> Batch:
+    def _batch(self, place: TopicPartition, content: RecordsBytes) -> Batch:
         sequence = self._sequences.get(place, 0)
         self._sequences[place] = (sequence + content.count) & SEQUENCE_MAX
         batch = build_batch(

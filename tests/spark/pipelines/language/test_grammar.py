@@ -11,9 +11,9 @@ from moldau.spark.pipelines.plan import (
     Endpoint,
     Expectation,
     Kind,
+    Location,
     Output,
     PipelineError,
-    Place,
     Plan,
     Query,
     Schedule,
@@ -44,8 +44,8 @@ create sink out into topic 'priced' output append once with (delivery = 'at-leas
 
 
 def test_a_whole_pipeline() -> None:
-    def place(line: int) -> Place:
-        return Place("orders.sql", line)
+    def place(line: int) -> Location:
+        return Location("orders.sql", line)
 
     view = (
         "select o.id, o.amount * 1.1 as amount -- with tax; not the end\n"
@@ -106,7 +106,7 @@ def test_a_whole_pipeline() -> None:
 def test_create_stream_as_is_a_sink_into_a_topic() -> None:
     plan = parse("create stream big key id as select * from orders where amount > 9", "a.sql", name="a")
     query = Query(("orders",), sql="select * from orders where amount > 9")
-    assert plan.sinks == (Sink("big", Endpoint(Connector.TOPIC, "big"), query, Place("a.sql", 1), keys=("id",)),)
+    assert plan.sinks == (Sink("big", Endpoint(Connector.TOPIC, "big"), query, Location("a.sql", 1), keys=("id",)),)
 
 
 @pytest.mark.parametrize(

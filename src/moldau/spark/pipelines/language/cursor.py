@@ -6,7 +6,7 @@ from enum import Enum
 from typing import NoReturn, TypeVar
 
 from moldau.spark.pipelines.language.tokens import Shape, Statement, Token
-from moldau.spark.pipelines.plan import PipelineError, Place
+from moldau.spark.pipelines.plan import Location, PipelineError
 
 E = TypeVar("E", bound=Enum)
 
@@ -20,8 +20,8 @@ class Cursor:
         self._file = file
 
     @property
-    def place(self) -> Place:
-        return Place(self._file, self._next.line)
+    def place(self) -> Location:
+        return Location(self._file, self._next.line)
 
     @property
     def _next(self) -> Token:

@@ -37,8 +37,8 @@ from moldau.spark.pipelines.plan import (
     Endpoint,
     Expectation,
     Kind,
+    Location,
     PipelineError,
-    Place,
     Plan,
     Query,
     Sink,
@@ -52,7 +52,7 @@ INTO_WORDS = "TOPIC, DELTA, ICEBERG, DATABASE, FILES or CONSOLE"
 STATEMENTS = "SET, CREATE STREAM, CREATE TABLE, CREATE VIEW, CREATE SINK, EXPECT or INCLUDE"
 
 
-def parse(source: str, file: str, *, name: str, include: Callable[[Path, Place], Plan] | None = None) -> Plan:
+def parse(source: str, file: str, *, name: str, include: Callable[[Path, Location], Plan] | None = None) -> Plan:
     """The plan that a file of SQL says. `include` loads what it names; raises PipelineError."""
     plan = Plan(name)
     for statement in statements_of(source, file):
@@ -62,7 +62,7 @@ def parse(source: str, file: str, *, name: str, include: Callable[[Path, Place],
     return plan
 
 
-def _statement(plan: Plan, cursor: Cursor, include: Callable[[Path, Place], Plan] | None) -> Plan:
+def _statement(plan: Plan, cursor: Cursor, include: Callable[[Path, Location], Plan] | None) -> Plan:
     place = cursor.place
     if cursor.accept("set"):
         return _set(plan, cursor, place)
@@ -95,7 +95,7 @@ def joined(plan: Plan, more: Plan) -> Plan:
     )
 
 
-def _set(plan: Plan, cursor: Cursor, place: Place) -> Plan:
+def _set(plan: Plan, cursor: Cursor, place: Location) -> Plan:
     key = cursor.name("a setting's name")
     cursor.expect_sign("=")
     value = cursor.value("the setting's value")
@@ -104,7 +104,7 @@ def _set(plan: Plan, cursor: Cursor, place: Place) -> Plan:
     return replace(plan, name=value if key == "name" else plan.name, settings={**plan.settings, key: value})
 
 
-def _create_stream(plan: Plan, cursor: Cursor, place: Place) -> Plan:
+def _create_stream(plan: Plan, cursor: Cursor, place: Location) -> Plan:
     name = cursor.name("the stream's name")
     if not cursor.accept("from"):
         clauses = read_clauses(cursor, KEY, OPTIONS, OUTPUT, *SCHEDULES)
@@ -115,12 +115,12 @@ def _create_stream(plan: Plan, cursor: Cursor, place: Place) -> Plan:
     return replace(plan, sources=(*plan.sources, _source_after_from(cursor, place, name, Kind.STREAM)))
 
 
-def _source(cursor: Cursor, place: Place, name: str, kind: Kind) -> Source:
+def _source(cursor: Cursor, place: Location, name: str, kind: Kind) -> Source:
     cursor.expect("from")
     return _source_after_from(cursor, place, name, kind)
 
 
-def _source_after_from(cursor: Cursor, place: Place, name: str, kind: Kind) -> Source:
+def _source_after_from(cursor: Cursor, place: Location, name: str, kind: Kind) -> Source:
     connector = cursor.choice(Connector, FROM_WORDS)
     if connector is Connector.CONSOLE:
         raise PipelineError(place, f"nothing can be read from the console; allowed: {FROM_WORDS}")
@@ -137,13 +137,13 @@ def _source_after_from(cursor: Cursor, place: Place, name: str, kind: Kind) -> S
     )
 
 
-def _view(cursor: Cursor, place: Place) -> View:
+def _view(cursor: Cursor, place: Location) -> View:
     name = cursor.name("the view's name")
     clauses = read_clauses(cursor, WATERMARK, DEDUPLICATE)
     return View(name, _query(cursor), place, shaping=clauses.shaping)
 
 
-def _sink(cursor: Cursor, place: Place) -> Sink:
+def _sink(cursor: Cursor, place: Location) -> Sink:
     name = cursor.name("the sink's name")
     cursor.expect("into")
     connector = cursor.choice(Connector, INTO_WORDS)
@@ -164,7 +164,7 @@ def _sink(cursor: Cursor, place: Place) -> Sink:
     )
 
 
-def _expectation(cursor: Cursor, place: Place) -> Expectation:
+def _expectation(cursor: Cursor, place: Location) -> Expectation:
     name = cursor.name("the expectation's name")
     cursor.expect("on")
     on = cursor.name("the name of a stream, table or view")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-from moldau.spark.pipelines.plan import PipelineError, Place, Query
+from moldau.spark.pipelines.plan import Location, PipelineError, Query
 
 # The parser takes it for the WINDOW clause where it comes first in GROUP BY.
 _WINDOW = re.compile(r"\bwindow\s*\(", re.IGNORECASE)
 
 
-def sql_query(text: str, place: Place) -> Query:
+def sql_query(text: str, place: Location) -> Query:
     return Query(inputs_of(text, place), sql=text)
 
 
-def inputs_of(text: str, place: Place) -> tuple[str, ...]:
+def inputs_of(text: str, place: Location) -> tuple[str, ...]:
     """In the order of appearance, without the query's own common table expressions."""
     import sqlglot  # takes a tenth of a second that only pipelines should pay
     from sqlglot import exp
@@ -31,7 +31,7 @@ def inputs_of(text: str, place: Place) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name not in own))
 
 
-def _located(wrong: Exception, place: Place) -> tuple[Place, str]:
+def _located(wrong: Exception, place: Location) -> tuple[Location, str]:
     """The parser counts lines from the start of the query."""
     errors = getattr(wrong, "errors", None) or [{}]
     first = errors[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from moldau.spark.pipelines.plan import PipelineError, Place
+from moldau.spark.pipelines.plan import Location, PipelineError
 
 
 class Shape(Enum):
@@ -55,7 +55,7 @@ def tokens_of(source: str, file: str) -> Iterator[Token]:
         elif kind == "sign":
             if raw in "'\"`" or source.startswith("/*", found.start()):
                 what = "comment" if raw == "/" else "quote"
-                raise PipelineError(Place(file, line), f"this {what} is not closed")
+                raise PipelineError(Location(file, line), f"this {what} is not closed")
             yield Token(Shape.SIGN, raw, line, *found.span())
         line += raw.count("\n")
 

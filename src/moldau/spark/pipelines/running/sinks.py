@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moldau.spark.dead_letters.letters import HEADER_PREFIX
-from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Output, Place, Plan, Query, Schedule, Sink
+from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Location, Output, Plan, Query, Schedule, Sink
 from moldau.spark.pipelines.running.sources import (
     DELETED,
     FILE_FORMATS,
@@ -120,7 +120,7 @@ def dead_letter_sink(rule: Expectation, plan: Plan) -> Sink:
     """Rows that break an expectation, as JSON, in a topic of their own."""
     topic = f"{plan.name}.{rule.on}.dead-letters"
     endpoint = Endpoint(Connector.TOPIC, topic, {"valueFormat": "json"})
-    return Sink(f"{rule.on}.{rule.name}.dead-letters", endpoint, Query((rule.on,)), Place(*rule.place))
+    return Sink(f"{rule.on}.{rule.name}.dead-letters", endpoint, Query((rule.on,)), Location(*rule.place))
 
 
 def with_reason(frame: DataFrame, rule: Expectation, plan: Plan) -> DataFrame:

@@ -21,7 +21,7 @@ from moldau.spark.tables.databases.table_names import (
     TableName,
     quoted,
 )
-from moldau.spark.tables.staging import FileStage, Place, Staged, files_of
+from moldau.spark.tables.staging import FileStage, Staged, StagingArea, files_of
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor
@@ -52,7 +52,7 @@ class Database(Protocol):
         ...
 
     def stage(
-        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, place: Place
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, area: StagingArea
     ) -> Staged: ...
 
     def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
@@ -61,8 +61,8 @@ class Database(Protocol):
 
     def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None: ...
 
-    def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
-        """Removes what killed tasks left at this place, and at those that were given up a day ago or earlier."""
+    def clean(self, connection: Connection, area: StagingArea, *, table: TableName) -> None:
+        """Removes what killed tasks left in this area, and in those that were given up a day ago or earlier."""
         ...
 
 
@@ -127,9 +127,11 @@ class Sqlite:
     def before_creation(self, cursor: Cursor) -> None:
         """SQLite has one writer at a time, and `if not exists` is enough."""
 
-    def stage(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, place: Place) -> Staged:
+    def stage(
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, area: StagingArea
+    ) -> Staged:
         del table
-        return Staged(place, self._stage().write(batches, schema, place=place))
+        return Staged(area, self._stage().write(batches, schema, area=area))
 
     def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
         del table
@@ -142,10 +144,10 @@ class Sqlite:
         del connection, table
         self._stage().delete(file.path for file in files_of(staged))
 
-    def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
+    def clean(self, connection: Connection, area: StagingArea, *, table: TableName) -> None:
         del connection, table
         stage = self._stage()
-        stage.delete(stage.leftovers(place, kept=()))
+        stage.delete(stage.leftovers(area, kept=()))
         given_up_ms = SystemClock().now_ms() - GIVEN_UP_MS
         everything = stage.filesystem.get_file_info(fs.FileSelector(stage.root, allow_not_found=True, recursive=True))
         files = (info for info in everything if info.type == fs.FileType.File and info.mtime_ns is not None)
@@ -197,19 +199,21 @@ class Postgresql:
         cursor.execute("select pg_advisory_xact_lock(hashtext('moldau'))")
         cursor.fetchall()
 
-    def stage(self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, place: Place) -> Staged:
+    def stage(
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, area: StagingArea
+    ) -> Staged:
         rows = iter(batches)
         first = next(rows, None)
         if first is None:
-            return Staged(place)
-        name = staging_name(place, hour=SystemClock().now_ms() // HOUR_MS)
+            return Staged(area)
+        name = staging_name(area, hour=SystemClock().now_ms() // HOUR_MS)
         columns = ", ".join(f"{quoted(column.name)} {self.column_type(column.type)}" for column in schema)
         reader = pa.RecordBatchReader.from_batches(schema, _chain(first, rows))
         with self.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"create unlogged table {table.beside(name)} ({columns})")
             cursor.adbc_ingest(name, reader, mode="append", db_schema_name=table.schema)
             connection.commit()
-        return Staged(place, name=name)
+        return Staged(area, name=name)
 
     def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
         del cursor, schema
@@ -218,7 +222,7 @@ class Postgresql:
     def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None:
         _drop(connection, [message.name for message in staged if message.name is not None], table)
 
-    def clean(self, connection: Connection, place: Place, *, table: TableName) -> None:
+    def clean(self, connection: Connection, area: StagingArea, *, table: TableName) -> None:
         schema = "current_schema()" if table.schema is None else text_literal(table.schema)
         with connection.cursor() as cursor:
             cursor.execute(
@@ -227,7 +231,7 @@ class Postgresql:
             )
             found = [row[0] for row in cursor.fetchall()]
         hour = SystemClock().now_ms() // HOUR_MS
-        _drop(connection, [name for name in found if is_given_up(name, place, hour=hour)], table)
+        _drop(connection, [name for name in found if is_given_up(name, area, hour=hour)], table)
 
 
 def _drop(connection: Connection, names: Sequence[str], table: TableName) -> None:
@@ -241,20 +245,20 @@ def _drop(connection: Connection, names: Sequence[str], table: TableName) -> Non
     connection.commit()
 
 
-def staging_name(place: Place, *, hour: int) -> str:
+def staging_name(area: StagingArea, *, hour: int) -> str:
     """Names query, batch and hour, so that whoever comes later knows whether somebody still needs the table."""
-    batch = "x" if place.batch is None else str(place.batch)
-    return f"{STAGING_PREFIX}{place.label}_{batch}_{hour}_{uuid.uuid4().hex[:8]}"
+    batch = "x" if area.batch is None else str(area.batch)
+    return f"{STAGING_PREFIX}{area.label}_{batch}_{hour}_{uuid.uuid4().hex[:8]}"
 
 
-def is_given_up(name: str, place: Place, *, hour: int) -> bool:
-    """Staged for this place or an earlier batch of its query, or so long ago that no task can be at it."""
+def is_given_up(name: str, area: StagingArea, *, hour: int) -> bool:
+    """Staged for this area or an earlier batch of its query, or so long ago that no task can be at it."""
     label, batch, made_at_hour, *_ = name.removeprefix(STAGING_PREFIX).split("_")
     if int(made_at_hour) < hour - GIVEN_UP_MS // HOUR_MS:
         return True
-    if label != place.label:
+    if label != area.label:
         return False
-    return place.batch is None or int(batch) <= place.batch
+    return area.batch is None or int(batch) <= area.batch
 
 
 def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

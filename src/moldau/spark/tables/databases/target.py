@@ -18,7 +18,7 @@ from moldau.spark.tables.databases.table_names import PROGRESS_TABLE, TableName,
 from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
 from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
 from moldau.spark.tables.sources import TableKind, TableSource
-from moldau.spark.tables.staging import Place, Staged
+from moldau.spark.tables.staging import Staged, StagingArea
 from moldau.spark.tables.writing import Step
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class SqlTarget:
     frame: pa.Schema
     options: WriteOptions
 
-    def stage(self, batches: Iterable[pa.RecordBatch], place: Place) -> Staged:
+    def stage(self, batches: Iterable[pa.RecordBatch], area: StagingArea) -> Staged:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
         rows = numbered(self._checked(batches), partition * PARTITION_ROWS_MAX)
-        return self.database.stage(rows, self._staged_schema(), table=self.table, place=place)
+        return self.database.stage(rows, self._staged_schema(), table=self.table, area=area)
 
     def apply(self, staged: Sequence[Staged], step: Step) -> None:
         filled = [message for message in staged if message.file is not None or message.name is not None]
@@ -61,12 +61,12 @@ class SqlTarget:
             # The rows are in the table, once: that staged ones can't be removed at the moment is no reason to fail.
             with contextlib.suppress(Exception):
                 self.database.remove(connection, filled, table=self.table)
-                self.database.clean(connection, step.place, table=self.table)
+                self.database.clean(connection, step.area, table=self.table)
 
-    def discard(self, staged: Sequence[Staged], place: Place) -> None:
+    def discard(self, staged: Sequence[Staged], area: StagingArea) -> None:
         with self.database.connect() as connection:
             self.database.remove(connection, staged, table=self.table)
-            self.database.clean(connection, place, table=self.table)
+            self.database.clean(connection, area, table=self.table)
 
     def _checked(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:

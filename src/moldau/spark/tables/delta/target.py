@@ -26,7 +26,7 @@ from moldau.spark.tables.options import (
 )
 from moldau.spark.tables.schemas import arrow_schema, check_columns, check_fits, conform, table_part
 from moldau.spark.tables.sources import TableKind, TableSource
-from moldau.spark.tables.staging import FileStage, Place, Staged, StagedFile, files_of
+from moldau.spark.tables.staging import FileStage, Staged, StagedFile, StagingArea, files_of
 from moldau.spark.tables.writing import Step
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class DeltaTarget:
     options: WriteOptions
     takes_files: bool
 
-    def stage(self, batches: Iterable[pa.RecordBatch], place: Place) -> Staged:
+    def stage(self, batches: Iterable[pa.RecordBatch], area: StagingArea) -> Staged:
         statistics = partial(statistics_of, schema=self.schema)
-        file = self._stage().write(self._conformed(batches), self._staged_schema(), place=place, statistics=statistics)
-        return Staged(place, file)
+        file = self._stage().write(self._conformed(batches), self._staged_schema(), area=area, statistics=statistics)
+        return Staged(area, file)
 
     def apply(self, staged: Sequence[Staged], step: Step) -> None:
         from deltalake.exceptions import CommitFailedError
@@ -77,12 +77,12 @@ class DeltaTarget:
                     raise
         self._clean(files, step)
 
-    def discard(self, staged: Sequence[Staged], place: Place) -> None:
+    def discard(self, staged: Sequence[Staged], area: StagingArea) -> None:
         """A commit whose end nobody saw may have happened: files that the table names stay."""
         table = self._table()
         named = {uri.rpartition("/")[2] for uri in table.file_uris()}
         stage = self._stage()
-        paths = {*(file.path for file in files_of(staged)), *stage.leftovers(place, kept=())}
+        paths = {*(file.path for file in files_of(staged)), *stage.leftovers(area, kept=())}
         stage.delete(path for path in paths if path.rpartition("/")[2] not in named)
 
     def _conformed(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
@@ -145,7 +145,7 @@ class DeltaTarget:
         if not self._adds_files():
             stage.delete(paths)
         with contextlib.suppress(OSError):
-            stage.delete(stage.leftovers(step.place, paths))
+            stage.delete(stage.leftovers(step.area, paths))
 
     def _adds_files(self) -> bool:
         return self.takes_files and self.options.mode is Mode.APPEND

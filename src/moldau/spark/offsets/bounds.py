@@ -1,27 +1,19 @@
-"""Places in topics, offsets as JSON in the stock connector's words, and where a read begins and ends."""
+"""Offsets as JSON in the stock connector's words, and where a read begins and ends."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from moldau.core.ids import TopicPartition
 
 EARLIEST = -2
 LATEST = -1
 
 
-class Place(NamedTuple):
-    """One partition of one topic."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
-Offsets: TypeAlias = dict[Place, int]
+Offsets: TypeAlias = dict[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +27,7 @@ class Everywhere:
 class AtOffsets:
     """An offset for each partition; `EARLIEST` and `LATEST` may stand among them."""
 
-    offsets: Mapping[Place, int]
+    offsets: Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,7 @@ class AtTimestamp:
 class AtTimestamps:
     """For each partition a time of its own."""
 
-    timestamps_ms: Mapping[Place, int]
+    timestamps_ms: Mapping[TopicPartition, int]
 
 
 Bound: TypeAlias = Everywhere | AtOffsets | AtTimestamp | AtTimestamps
@@ -59,7 +51,7 @@ Bound: TypeAlias = Everywhere | AtOffsets | AtTimestamp | AtTimestamps
 class OffsetRange:
     """Records of one partition from `start` up to, not including, `end`."""
 
-    place: Place
+    place: TopicPartition
     start: int
     end: int
 
@@ -68,7 +60,7 @@ class OffsetRange:
         return self.end - self.start
 
 
-def offsets_to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
+def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
     """Topics and partitions in order, so that equal offsets are equal text: Spark compares them as such."""
     shaped: dict[str, dict[str, int]] = {}
     for place in sorted(offsets):
@@ -78,7 +70,7 @@ def offsets_to_json(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
 
 def offsets_from_json(shaped: Mapping[str, Mapping[str, int]]) -> Offsets:
     return {
-        Place(topic, int(partition)): offset
+        TopicPartition(topic, int(partition)): offset
         for topic, partitions in shaped.items()
         for partition, offset in partitions.items()
     }
@@ -97,18 +89,18 @@ def parse_offsets(text: str) -> Offsets:
     return offsets
 
 
-def parse_places(text: str) -> tuple[Place, ...]:
+def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
     """`{"topic": [0, 1]}`; what is not of that shape is a `ValueError` that says so."""
     shaped = _parse_object(text)
-    places: list[Place] = []
+    places: list[TopicPartition] = []
     for topic, partitions in shaped.items():
         if not isinstance(partitions, list) or not all(type(each) is int and each >= 0 for each in partitions):
             raise ValueError(f"expected a list of partitions for {topic!r}")
-        places += [Place(topic, partition) for partition in partitions]
+        places += [TopicPartition(topic, partition) for partition in partitions]
     return tuple(sorted(set(places)))
 
 
-def check_covers(offsets: Mapping[Place, int], places: Iterable[Place]) -> str | None:
+def check_covers(offsets: Mapping[TopicPartition, int], places: Iterable[TopicPartition]) -> str | None:
     """What is wrong when offsets are given for other partitions than there are; None when nothing is."""
     wanted, given = set(places), set(offsets)
     if wanted == given:
