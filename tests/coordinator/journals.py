@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from moldau.coordinator.journal import Chunk, Entry, Stored, TransactionalProducer
+from moldau.coordinator.journal import Chunk, CoordinatorRecord, StoredRecord, TransactionalProducer
 from moldau.core.errors import ErrorCode
 
 
 class MemoryJournal:
     def __init__(self, *, commits_at_once: bool = True, entry_bytes_max: int = 1_000_000) -> None:
-        self.appends: list[list[Entry]] = []
+        self.appends: list[list[CoordinatorRecord]] = []
         self.producers: list[TransactionalProducer | None] = []
         self.entry_bytes_max = entry_bytes_max
         self.is_ours = True
@@ -24,7 +24,9 @@ class MemoryJournal:
     def end_offset(self) -> int:
         return sum(len(append) for append in self.appends)
 
-    def append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None = None) -> None:
+    def append(
+        self, entries: Sequence[CoordinatorRecord], now_ms: int, producer: TransactionalProducer | None = None
+    ) -> None:
         if self.fails_with is not None:
             raise self.fails_with
         self.appends.append(list(entries))
@@ -34,7 +36,7 @@ class MemoryJournal:
 
     def read(self, offset: int, bytes_max: int) -> Chunk:
         entries = [entry for append in self.appends for entry in append]
-        stored = [Stored(memoryview(key), None if value is None else memoryview(value)) for key, value in entries]
+        stored = [StoredRecord(memoryview(key), None if value is None else memoryview(value)) for key, value in entries]
         return Chunk(stored[offset:], len(entries))
 
     def commit(self) -> None:

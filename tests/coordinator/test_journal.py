@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moldau.broker.flushing import Flusher
-from moldau.coordinator.journal import PartitionJournal, Stored, TransactionalProducer
+from moldau.coordinator.journal import PartitionJournal, StoredRecord, TransactionalProducer
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.producer_state import Marker
@@ -26,8 +26,8 @@ def journal_of(partition: Partition) -> PartitionJournal:
     return PartitionJournal(partition, flush_at_once)
 
 
-def everything(journal: PartitionJournal, bytes_max: int = PLENTY) -> list[Stored]:
-    found: list[Stored] = []
+def everything(journal: PartitionJournal, bytes_max: int = PLENTY) -> list[StoredRecord]:
+    found: list[StoredRecord] = []
     offset = journal.start_offset
     while offset < journal.committed_offset:
         chunk = journal.read(offset, bytes_max)
@@ -37,8 +37,8 @@ def everything(journal: PartitionJournal, bytes_max: int = PLENTY) -> list[Store
     return found
 
 
-def plain(*pairs: tuple[bytes, bytes | None]) -> list[Stored]:
-    return [Stored(memoryview(key), None if value is None else memoryview(value)) for key, value in pairs]
+def plain(*pairs: tuple[bytes, bytes | None]) -> list[StoredRecord]:
+    return [StoredRecord(memoryview(key), None if value is None else memoryview(value)) for key, value in pairs]
 
 
 @pytest.mark.parametrize("bytes_max", [1, 100, PLENTY])
@@ -63,8 +63,8 @@ def test_records_of_a_transaction_say_so(tmp_path: Path) -> None:
     journal.append([(b"b", b"2")], 5)
     journal.append(COMMIT, 5, producer._replace(ends=True))
     in_transaction, beside, end = everything(journal)
-    assert in_transaction == Stored(memoryview(b"a"), memoryview(b"1"), 7)
-    assert beside == Stored(memoryview(b"b"), memoryview(b"2"))
+    assert in_transaction == StoredRecord(memoryview(b"a"), memoryview(b"1"), 7)
+    assert beside == StoredRecord(memoryview(b"b"), memoryview(b"2"))
     assert (end.producer_id, end.marker) == (7, Marker(True, 3, 0))
 
 

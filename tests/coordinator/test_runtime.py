@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from moldau.coordinator.journal import Entry, TransactionalProducer
+from moldau.coordinator.journal import CoordinatorRecord, TransactionalProducer
 from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision, Delayed, Released, Slices, Timer, sliced
 from moldau.core.errors import ApiError, ErrorCode
@@ -30,7 +30,7 @@ class Tally:
     def apply(self, fact: str) -> None:
         self.words.append(fact)
 
-    def encode(self, fact: str) -> Entry | None:
+    def encode(self, fact: str) -> CoordinatorRecord | None:
         return None if fact.islower() else (fact.encode(), b"")
 
     def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:

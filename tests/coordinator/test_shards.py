@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from moldau.coordinator import shards
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.coordinator.long_work import LongWork
 from moldau.coordinator.runtime import Runtime
 from moldau.coordinator.shards import Shards, nobody_hears
@@ -35,7 +35,7 @@ class Numbers:
     def encode(self, fact: int) -> tuple[bytes, bytes]:
         return b"number", bytes([fact])
 
-    def decode(self, stored: Stored) -> int:
+    def decode(self, stored: StoredRecord) -> int:
         assert stored.value is not None
         return stored.value[0]
 

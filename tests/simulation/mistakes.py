@@ -10,7 +10,7 @@ import pytest
 
 from moldau.broker import reading
 from moldau.broker.marker_appends import MarkerAppends
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -86,7 +86,7 @@ def let_anybody_commit(patch: pytest.MonkeyPatch) -> None:
 def forget_markers_when_loading(patch: pytest.MonkeyPatch) -> None:
     decode = GroupShard.decode
 
-    def blind(self: GroupShard, stored: Stored) -> Any:
+    def blind(self: GroupShard, stored: StoredRecord) -> Any:
         return None if stored.marker is not None else decode(self, stored)
 
     patch.setattr(GroupShard, "decode", blind)

@@ -15,7 +15,16 @@ import pytest
 from moldau.core.clock import SystemClock
 from moldau.store.process import ProcessId, is_alive, this_process
 from moldau.store.sqlite import SqliteStore
-from moldau.store.store import START, ControllerAndEpoch, CorruptStore, Entry, Fenced, Registration, StoreError, Tail
+from moldau.store.store import (
+    START,
+    ControllerAndEpoch,
+    CorruptStore,
+    Fenced,
+    MetadataEntry,
+    Registration,
+    StoreError,
+    Tail,
+)
 
 GONE = ProcessId(pid=2**22 - 1, started=1)  # above the default limit of process numbers
 
@@ -52,7 +61,7 @@ def test_entries_survive_and_are_numbered(tmp_path: Path) -> None:
             leader = await store.elect(1)
             assert [await store.append(text, controller_epoch=leader.epoch) for text in (b"a", b"b", b"c")] == [1, 2, 3]
         async with opened(tmp_path / "store.db") as store:
-            assert await store.read(1) == Tail(None, [Entry(2, b"b"), Entry(3, b"c")])
+            assert await store.read(1) == Tail(None, [MetadataEntry(2, b"b"), MetadataEntry(3, b"c")])
             assert (await store.read(3)).end is None
 
     run(test)
@@ -65,8 +74,8 @@ def test_a_snapshot_stands_for_the_entries_before_it(tmp_path: Path) -> None:
             for text in (b"a", b"b", b"c"):
                 await store.append(text, controller_epoch=epoch)
             await store.snapshot(b"ab", position=2, controller_epoch=epoch)
-            assert await store.read(START) == Tail(Entry(2, b"ab"), [Entry(3, b"c")])
-            assert await store.read(2) == Tail(None, [Entry(3, b"c")])
+            assert await store.read(START) == Tail(MetadataEntry(2, b"ab"), [MetadataEntry(3, b"c")])
+            assert await store.read(2) == Tail(None, [MetadataEntry(3, b"c")])
             await store.snapshot(b"abc", position=3, controller_epoch=epoch)
             assert (await store.read(START)).end == 3
             assert await store.append(b"d", controller_epoch=epoch) == 4
@@ -89,7 +98,7 @@ def test_an_older_controller_is_fenced(tmp_path: Path) -> None:
             with pytest.raises(Fenced):
                 await old.snapshot(b"late", position=1, controller_epoch=first.epoch)
             await new.append(b"b", controller_epoch=second.epoch)
-            assert await old.read(START) == Tail(None, [Entry(1, b"a"), Entry(2, b"b")])
+            assert await old.read(START) == Tail(None, [MetadataEntry(1, b"a"), MetadataEntry(2, b"b")])
 
     run(test)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from moldau.coordinator.journal import StoredRecord
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId
+from moldau.log.producer_state import Marker
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.limits import (
     EXPIRY_LOOKS_MAX,
@@ -21,7 +23,7 @@ from moldau.transactions.states import State
 from moldau.transactions.timers import EXPIRY, MARKERS, timeout_key
 from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply
 from moldau.wire.api import ApiKey
-from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, Stored, World, producer_of, transaction
+from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, World, producer_of, transaction
 
 WEEK_MS = 604_800_000
 HOUR_MS = 3_600_000
@@ -178,4 +180,5 @@ def test_old_clients_hear_of_an_invalid_epoch_instead() -> None:
 
 def test_a_marker_in_the_log_states_nothing() -> None:
     """WriteTxnMarkers may name any partition, also one of the coordinator's own."""
-    assert World().shard.decode(Stored(memoryview(b""), None, marker=object())) is None
+    marker = Marker(is_commit=True, coordinator_epoch=0)
+    assert World().shard.decode(StoredRecord(memoryview(b""), None, marker=marker)) is None

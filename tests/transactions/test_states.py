@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from moldau.transactions.states import NEXT, Event, IllegalTransition, State, advance, may
+from moldau.transactions.states import NEXT, Event, IllegalTransactionTransition, State, advance, may
 
 INTO = {
     State.EMPTY: {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT},
@@ -36,7 +36,7 @@ def test_every_event_in_every_state(state: State, event: Event) -> None:
     if may(state, event):
         assert advance(state, event) is NEXT[state, event]
     else:
-        with pytest.raises(IllegalTransition):
+        with pytest.raises(IllegalTransactionTransition):
             advance(state, event)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from moldau.coordinator.journal import CoordinatorRecord, StoredRecord
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
@@ -45,17 +46,11 @@ def ending(*, is_commit: bool = True, version: int = SECOND, producer_id: int = 
     return Ending(transactional_id=ID, producer_id=producer_id, epoch=epoch, is_commit=is_commit, api_version=version)
 
 
-class Stored(NamedTuple):
-    key: memoryview
-    value: memoryview | None
-    marker: object | None = None
-
-
 class World:
     def __init__(self, *transactions: Transaction, limits: TransactionLimits | None = None) -> None:
         self.shard = TransactionShard(limits or TransactionLimits())
         self.now_ms = 1_000
-        self.entries: list[tuple[bytes, bytes | None]] = []
+        self.entries: list[CoordinatorRecord] = []
         self.timers: dict[Any, int] = {}
         self._next_id = 100
         for each in transactions:
@@ -108,7 +103,7 @@ class World:
         world.now_ms = self.now_ms
         world._next_id = self._next_id
         for key, value in self.entries:
-            fact = world.shard.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
+            fact = world.shard.decode(StoredRecord(memoryview(key), None if value is None else memoryview(value)))
             assert fact is not None
             world.shard.apply(fact)
         world.entries = list(self.entries)

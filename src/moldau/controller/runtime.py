@@ -40,7 +40,7 @@ LISTENER_RETRY_MS = 1_000  # after which a listener that failed on an image is t
 WRITTEN_ON_A_FULL_DISK = (TopicDeleted, PartitionsRemoved, BrokerRegistered, LeadersChanged)
 
 R = TypeVar("R")
-Listener = Callable[[ClusterImage, ClusterImage], None]
+ImageListener = Callable[[ClusterImage, ClusterImage], None]
 
 LOGGER = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class _Pending:
 class _Subscription:
     """A listener, and the last image that it followed: one that failed is told of everything since then again."""
 
-    listener: Listener
+    listener: ImageListener
     followed: ClusterImage
     changed_topics: frozenset[str] = frozenset()
 
@@ -120,7 +120,7 @@ class Controller:
         """Of the last entry of the metadata log that this broker has applied."""
         return self._position
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
+    def subscribe(self, listener: ImageListener) -> Callable[[], None]:
         """`listener(old, new)` for every image from now on, before the replies that it answers; returns the way out.
 
         `old` is the last image that the listener followed without an exception.

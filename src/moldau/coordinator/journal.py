@@ -25,7 +25,8 @@ from moldau.wire.batch import (
     records,
 )
 
-Entry: TypeAlias = tuple[bytes, bytes | None]
+CoordinatorRecord: TypeAlias = tuple[bytes, bytes | None]
+"""A key and a value, None for a tombstone."""
 Flush: TypeAlias = Callable[[PartitionLog], "Future[None]"]
 """Done when all that a log holds at the moment of the call is on the disk; OSError when it could not be written."""
 
@@ -40,7 +41,7 @@ class TransactionalProducer(NamedTuple):
     transaction_version: int = 0
 
 
-class Stored(NamedTuple):
+class StoredRecord(NamedTuple):
     """A record of the journal as it is read back."""
 
     key: memoryview
@@ -54,7 +55,7 @@ class Stored(NamedTuple):
 class Chunk(NamedTuple):
     """Some of a journal's records, and where the next ones begin."""
 
-    records: Iterable[Stored]
+    records: Iterable[StoredRecord]
     """To be gone through once: they are decoded on the way."""
     next_offset: int
 
@@ -83,7 +84,9 @@ class Journal(Protocol):
         """Why entries that were appended may not be counted on."""
         ...
 
-    def append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None = None) -> None:
+    def append(
+        self, entries: Sequence[CoordinatorRecord], now_ms: int, producer: TransactionalProducer | None = None
+    ) -> None:
         """Write them as one batch. Raises ApiError, and then nothing was written."""
         ...
 
@@ -133,7 +136,9 @@ class PartitionJournal:
     def is_ours(self) -> bool:
         return self._partition.is_leader and self._partition.leader_epoch == self._leader_epoch
 
-    def append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None = None) -> None:
+    def append(
+        self, entries: Sequence[CoordinatorRecord], now_ms: int, producer: TransactionalProducer | None = None
+    ) -> None:
         if not self.is_ours:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         log, before = self._partition.log, self.end_offset
@@ -143,7 +148,9 @@ class PartitionJournal:
                 self._unflushed_from = before
             self._make_durable()
 
-    def _append(self, entries: Sequence[Entry], now_ms: int, producer: TransactionalProducer | None) -> None:
+    def _append(
+        self, entries: Sequence[CoordinatorRecord], now_ms: int, producer: TransactionalProducer | None
+    ) -> None:
         kept = [Record(index, now_ms, key, value) for index, (key, value) in enumerate(entries)]
         if producer is None:
             self._partition.append_own(memoryview(build_batch(kept)), now_ms=now_ms)
@@ -203,14 +210,14 @@ class PartitionJournal:
             self._on_change()
 
 
-def _stored(batch: memoryview, header: BatchHeader, from_offset: int) -> Iterator[Stored]:
+def _stored(batch: memoryview, header: BatchHeader, from_offset: int) -> Iterator[StoredRecord]:
     if header.is_control:
         marker = read_marker(batch)
         if marker is not None:
-            yield Stored(memoryview(b""), None, header.producer_id, marker)
+            yield StoredRecord(memoryview(b""), None, header.producer_id, marker)
         return
     producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
     for record in records(batch, decompressed_bytes_max=DECOMPRESSED_BATCH_BYTES_MAX):
         if record.offset >= from_offset and record.key is not None:
             value = None if record.value is None else memoryview(record.value)
-            yield Stored(memoryview(record.key), value, producer_id)
+            yield StoredRecord(memoryview(record.key), value, producer_id)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from moldau.coordinator.journal import Entry, Journal, TransactionalProducer
+from moldau.coordinator.journal import CoordinatorRecord, Journal, TransactionalProducer
 from moldau.coordinator.long_work import LongWork
 from moldau.coordinator.timers import Timers
 from moldau.core.clock import Clock
@@ -48,7 +48,7 @@ class Machine(Protocol):
 
     def apply(self, fact: Any) -> None: ...
 
-    def encode(self, fact: Any) -> Entry | None:
+    def encode(self, fact: Any) -> CoordinatorRecord | None:
         """None for a fact that lives in memory only."""
         ...
 
@@ -75,7 +75,7 @@ class Append:
     __slots__ = ("end_offset", "entries", "replies", "size_bytes")
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[CoordinatorRecord] = []
         self.size_bytes = BATCH_OVERHEAD_BYTES
         self.replies: list[tuple[DelayedReply, Any]] = []
         self.end_offset = -1
@@ -194,14 +194,14 @@ class Runtime(Generic[M]):
             self._append()
         self._end(error)
 
-    def _enqueue_singly(self, entries: Sequence[Entry]) -> ErrorCode | None:
+    def _enqueue_singly(self, entries: Sequence[CoordinatorRecord]) -> ErrorCode | None:
         for entry in entries:
             error = self._enqueue((entry,), _size_bytes((entry,)))
             if error is not None:
                 return error
         return None
 
-    def _enqueue(self, entries: Sequence[Entry], size_bytes: int) -> ErrorCode | None:
+    def _enqueue(self, entries: Sequence[CoordinatorRecord], size_bytes: int) -> ErrorCode | None:
         limit = min(self._journal.entry_bytes_max, APPEND_BYTES_MAX)
         if self._open is not None and self._open.size_bytes + size_bytes > limit:
             self._append()
@@ -214,7 +214,9 @@ class Runtime(Generic[M]):
         self._open.size_bytes += size_bytes
         return None
 
-    def _append_for(self, producer: TransactionalProducer, entries: Sequence[Entry], now_ms: int) -> ErrorCode | None:
+    def _append_for(
+        self, producer: TransactionalProducer, entries: Sequence[CoordinatorRecord], now_ms: int
+    ) -> ErrorCode | None:
         """A batch of its own, at once: the log may refuse it for what it knows of the producer."""
         self._append()
         if self.is_stopped:
@@ -340,7 +342,7 @@ def unwritten_facts() -> RepeatedLine:
     return RepeatedLine(LOGGER, logging.ERROR)
 
 
-def _size_bytes(entries: Sequence[Entry]) -> int:
+def _size_bytes(entries: Sequence[CoordinatorRecord]) -> int:
     return sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
 
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from moldau.coordinator.journal import Entry, Flush, PartitionJournal, Stored
+from moldau.coordinator.journal import CoordinatorRecord, Flush, PartitionJournal, StoredRecord
 from moldau.coordinator.long_work import LongWork, Slice
 from moldau.coordinator.runtime import Runtime, unwritten_facts
 from moldau.core.clock import Clock
@@ -28,9 +28,9 @@ class Recoverable(Protocol):
 
     def apply(self, fact: Any) -> None: ...
 
-    def encode(self, fact: Any) -> Entry | None: ...
+    def encode(self, fact: Any) -> CoordinatorRecord | None: ...
 
-    def decode(self, stored: Stored) -> Any | None:
+    def decode(self, stored: StoredRecord) -> Any | None:
         """The fact that a record states; None to pass over it, ProtocolViolation if it is damaged."""
         ...
 

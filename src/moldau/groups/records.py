@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from moldau.coordinator.journal import CoordinatorRecord
 from moldau.core.ids import ZERO_UUID
 from moldau.groups.classic.group import Group, State
 from moldau.groups.classic.members import Member, Protocol
@@ -110,7 +111,7 @@ ClassicFact: TypeAlias = (
 Fact: TypeAlias = ClassicFact | ConsumerFact
 
 
-def encode_fact(fact: ClassicFact) -> tuple[bytes, bytes | None] | None:
+def encode_fact(fact: ClassicFact) -> CoordinatorRecord | None:
     """Key and value of a log record; None for a fact that is not logged."""
     if isinstance(fact, OffsetCommitted | OffsetPending):
         return _offset_key(fact.group_id, fact.topic, fact.partition), _offset_value(fact.committed)

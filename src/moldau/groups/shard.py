@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from itertools import chain
 from typing import TypeVar
 
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import CoordinatorRecord, StoredRecord
 from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision, Slices, Timer, sliced
 from moldau.core.errors import ApiError, ErrorCode
@@ -82,10 +82,10 @@ class GroupShard:
         self.offsets: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
         self.pending = PendingOffsets()
 
-    def encode(self, fact: Fact) -> tuple[bytes, bytes | None] | None:
+    def encode(self, fact: Fact) -> CoordinatorRecord | None:
         return encode_consumer_fact(fact) if isinstance(fact, ConsumerFact) else encode_fact(fact)
 
-    def decode(self, stored: Stored) -> Fact | None:
+    def decode(self, stored: StoredRecord) -> Fact | None:
         """What a record of the log states; ProtocolViolation if it is damaged."""
         if stored.marker is not None:
             return TransactionEnded(stored.producer_id, stored.marker.is_commit, stored.marker.coordinator_epoch)

@@ -22,8 +22,8 @@ from moldau.store.schema import checksum, open_database
 from moldau.store.store import (
     ControllerAndEpoch,
     CorruptStore,
-    Entry,
     Fenced,
+    MetadataEntry,
     Registration,
     StoreError,
     StoreFailed,
@@ -314,8 +314,8 @@ def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[No
         raise
 
 
-def _checked(path: Path, row: tuple[int, bytes, int]) -> Entry:
+def _checked(path: Path, row: tuple[int, bytes, int]) -> MetadataEntry:
     position, payload, crc = row
     if checksum(payload) != crc:
         raise CorruptStore(f"metadata store {path}: entry {position} is damaged (its checksum is wrong)")
-    return Entry(position, payload)
+    return MetadataEntry(position, payload)

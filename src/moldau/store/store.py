@@ -29,7 +29,7 @@ class StoreFailed(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MetadataEntry:
     position: int
     payload: bytes
 
@@ -38,8 +38,8 @@ class Entry:
 class Tail:
     """What happened after a position. With a snapshot, the reader starts again from it: the entries before are gone."""
 
-    snapshot: Entry | None
-    entries: Sequence[Entry]
+    snapshot: MetadataEntry | None
+    entries: Sequence[MetadataEntry]
 
     @property
     def end(self) -> int | None:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from moldau.coordinator.journal import CoordinatorRecord
 from moldau.core.errors import ProtocolViolation
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions.schemas import PartitionsSchema, TransactionLogKey, TransactionLogValue
@@ -31,7 +32,7 @@ class TransactionForgotten(msgspec.Struct, frozen=True):
 Fact: TypeAlias = TransactionChanged | TransactionForgotten
 
 
-def encode_fact(fact: Fact, transaction_version: int) -> tuple[bytes, bytes | None]:
+def encode_fact(fact: Fact, transaction_version: int) -> CoordinatorRecord:
     """Key and value of a log record, as a cluster at this level of the feature `transaction.version` writes them."""
     if isinstance(fact, TransactionForgotten):
         return encode_key(fact.transactional_id), None

@@ -7,8 +7,8 @@ log holds.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
-from typing import Protocol
 
+from moldau.coordinator.journal import CoordinatorRecord, StoredRecord
 from moldau.core.decision import Decision, Delayed, Slices, Timer, sliced
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
@@ -31,19 +31,6 @@ from moldau.transactions.transaction import FIRST_PROTOCOL, ProducerIdAndEpoch, 
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
-class Stored(Protocol):
-    """A record of the log as it is read back."""
-
-    @property
-    def key(self) -> memoryview: ...
-
-    @property
-    def value(self) -> memoryview | None: ...
-
-    @property
-    def marker(self) -> object | None: ...
-
-
 class TransactionShard:
     """A state machine that a runtime drives.
 
@@ -59,10 +46,10 @@ class TransactionShard:
         self.spare_id: ProducerId | None = None
         self._prepared: dict[str, None] = {}
 
-    def encode(self, fact: Fact) -> tuple[bytes, bytes | None]:
+    def encode(self, fact: Fact) -> CoordinatorRecord:
         return encode_fact(fact, self.limits.transaction_version)
 
-    def decode(self, stored: Stored) -> Fact | None:
+    def decode(self, stored: StoredRecord) -> Fact | None:
         if stored.marker is not None:
             return None  # somebody sent WriteTxnMarkers for our own log; it states nothing here
         return decode_fact(stored.key, stored.value)

@@ -77,7 +77,7 @@ LABELS: Mapping[State, str] = MappingProxyType(
 PREPARED = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
 
 
-class IllegalTransition(Exception):
+class IllegalTransactionTransition(Exception):
     """A mistake of ours: no request can ask for it."""
 
 
@@ -85,7 +85,7 @@ def advance(state: State, event: Event) -> State:
     try:
         return NEXT[state, event]
     except KeyError:
-        raise IllegalTransition(f"{state.label} does not go on when {event.value}") from None
+        raise IllegalTransactionTransition(f"{state.label} does not go on when {event.value}") from None
 
 
 def may(state: State, event: Event) -> bool:

@@ -4,14 +4,14 @@ import pytest
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
-from moldau.core.config.listeners import Listener
+from moldau.core.config.listeners import ListenerConfig
 
 HOUR_MS = 3_600_000
 
 
 def test_an_empty_configuration_has_kafkas_defaults() -> None:
     config = BrokerConfig()
-    assert config.listeners == (Listener("PLAINTEXT", "", 9092),)
+    assert config.listeners == (ListenerConfig("PLAINTEXT", "", 9092),)
     assert (config.int("num.partitions"), config.flag("auto.create.topics.enable")) == (1, True)
     assert config.topic_defaults.max_message_bytes == 1_048_588
 
@@ -81,13 +81,13 @@ def test_listeners_on_one_port_need_two_address_families() -> None:
     with pytest.raises(ConfigError, match="different port"):
         BrokerConfig.of({**protocols, "listeners": "A://127.0.0.1:9092,B://127.0.0.2:9092"})
     config = BrokerConfig.of({**protocols, "listeners": "A://127.0.0.1:9092,B://[::1]:9092"})
-    assert config.listeners == (Listener("A", "127.0.0.1", 9092), Listener("B", "::1", 9092))
+    assert config.listeners == (ListenerConfig("A", "127.0.0.1", 9092), ListenerConfig("B", "::1", 9092))
     assert str(config.listeners[1]) == "B://[::1]:9092"
 
 
 def test_clients_are_told_the_bound_port_and_a_host() -> None:
     config = BrokerConfig.of({"listeners": "PLAINTEXT://:0"})
-    assert config.advertised({"PLAINTEXT": 4711}, "here") == (Listener("PLAINTEXT", "here", 4711),)
+    assert config.advertised({"PLAINTEXT": 4711}, "here") == (ListenerConfig("PLAINTEXT", "here", 4711),)
 
 
 def test_a_data_folder_counts_once() -> None:

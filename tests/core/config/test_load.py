@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, environment_key
-from moldau.core.config.listeners import Listener
+from moldau.core.config.listeners import ListenerConfig
 from moldau.core.config.load import load_config, parse_overrides, parse_properties
 
 # In the form of the file that comes with Kafka 4: config/kraft/server.properties of 3.x with the keys that 4 added; put
@@ -110,8 +110,8 @@ def test_a_file_made_for_kafka_is_accepted(tmp_path: Path, caplog: pytest.LogCap
     with caplog.at_level(logging.INFO):
         config = load_config(properties, {}, {})
     assert config.node_id == 3
-    assert config.listeners == (Listener("PLAINTEXT", "", 9092),)
-    assert config.advertised_listeners == (Listener("PLAINTEXT", "localhost", 9092),)
+    assert config.listeners == (ListenerConfig("PLAINTEXT", "", 9092),)
+    assert config.advertised_listeners == (ListenerConfig("PLAINTEXT", "localhost", 9092),)
     assert config.log_dirs == ("/tmp/a", "/tmp/b")
     warned = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warned == ["unknown configuration keys are ignored: my.plugin.key"]

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import State
 from moldau.groups.classic.membership import Leaving
@@ -159,7 +159,7 @@ class Histories(RuleBasedStateMachine):
 def recovered(logged: list[tuple[bytes, bytes | None]]) -> GroupShard:
     shard = GroupShard(LIMITS)
     for key, value in logged:
-        fact = shard.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
+        fact = shard.decode(StoredRecord(memoryview(key), None if value is None else memoryview(value)))
         assert fact is not None
         shard.apply(fact)
     return shard

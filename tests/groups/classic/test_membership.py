@@ -4,7 +4,7 @@ import pytest
 
 from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
-from moldau.groups.classic.group import NEXT, Event, IllegalTransition, State, advance
+from moldau.groups.classic.group import NEXT, Event, IllegalGroupTransition, State, advance
 from moldau.groups.classic.membership import Leaving, Syncing, decide_heartbeat, decide_leave, decide_sync
 from moldau.groups.records import decode_fact
 from moldau.wire.messages.sync_group import SyncGroupResponse
@@ -15,7 +15,7 @@ def test_only_the_transitions_of_the_table_are_possible() -> None:
     for state in State:
         for event in Event:
             if (state, event) not in NEXT:
-                with pytest.raises(IllegalTransition):
+                with pytest.raises(IllegalGroupTransition):
                     advance(state, event)
 
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.core.errors import ErrorCode
 from moldau.groups.consumer.group import ConsumerState
 from moldau.groups.consumer.members import STATIC_LEAVE_EPOCH
@@ -144,7 +144,7 @@ class Histories(RuleBasedStateMachine):
         world = self.world
         again = world.new_shard()
         for key, value in world.logged:
-            fact = again.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
+            fact = again.decode(StoredRecord(memoryview(key), None if value is None else memoryview(value)))
             assert fact is not None
             again.apply(fact)
         before, after = deepcopy(world.shard.consumer_groups), deepcopy(again.consumer_groups)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.core.errors import ProtocolViolation
 from moldau.groups.classic.members import Protocol
 from moldau.groups.consumer.facts import (
@@ -129,7 +129,7 @@ def test_a_shard_that_reads_its_log_is_as_it_was() -> None:
     world.beat("a")
     again = world.new_shard()
     for key, value in world.logged:
-        fact = again.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
+        fact = again.decode(StoredRecord(memoryview(key), None if value is None else memoryview(value)))
         assert fact is not None
         again.apply(fact)
     again.consumer_groups["readers"].topics_version = world.group.topics_version  # lives in memory only

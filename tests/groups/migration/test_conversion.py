@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.core.decision import Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.group import State
@@ -69,7 +69,7 @@ def test_a_restart_finds_the_same_group(and_back: bool) -> None:
         mixed.leave("c")
     again = mixed.world.new_shard()
     for key, value in mixed.world.logged:
-        fact = again.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
+        fact = again.decode(StoredRecord(memoryview(key), None if value is None else memoryview(value)))
         assert fact is not None
         again.apply(fact)
     shard = mixed.world.shard

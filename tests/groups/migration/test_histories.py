@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from moldau.coordinator.journal import Stored
+from moldau.coordinator.journal import StoredRecord
 from moldau.core.decision import Delayed
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.consumer_protocol import read_subscription
@@ -205,7 +205,7 @@ class Histories(RuleBasedStateMachine):
         """Who waited for an answer gets none, and asks again."""
         again = self.world.new_shard()
         for key, value in self.world.logged:
-            fact = again.decode(Stored(memoryview(key), None if value is None else memoryview(value)))
+            fact = again.decode(StoredRecord(memoryview(key), None if value is None else memoryview(value)))
             assert fact is not None
             again.apply(fact)
         self.world.shard = again

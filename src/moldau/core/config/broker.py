@@ -25,7 +25,7 @@ from moldau.core.config.keys.storage import STORAGE_KEYS
 from moldau.core.config.keys.tiered_storage import TIERED_STORAGE_KEYS
 from moldau.core.config.keys.transactions import TRANSACTIONS_KEYS
 from moldau.core.config.listeners import (
-    Listener,
+    ListenerConfig,
     check_advertised,
     check_supported,
     complete,
@@ -200,7 +200,7 @@ class BrokerConfig:
             raise ConfigError(chosen, "", "at least one folder")
         return folders
 
-    def advertised(self, bound_ports: Mapping[str, Integer], hostname: str) -> tuple[Listener, ...]:
+    def advertised(self, bound_ports: Mapping[str, Integer], hostname: str) -> tuple[ListenerConfig, ...]:
         """What clients are told once the sockets are bound."""
         return complete(self.advertised_listeners, bound_ports, hostname)
 
@@ -210,7 +210,7 @@ class BrokerConfig:
         elif self._values["broker.id"] != self._values["node.id"]:
             raise ConfigError("broker.id", effective["broker.id"], f"the same as node.id, {self.node_id}")
 
-    def _parse_listeners(self) -> tuple[tuple[Listener, ...], tuple[Listener, ...]]:
+    def _parse_listeners(self) -> tuple[tuple[ListenerConfig, ...], tuple[ListenerConfig, ...]]:
         protocols = parse_protocol_map(self.text("listener.security.protocol.map"))
         # There is no controller quorum to talk to, so the listeners that Kafka would give it are not opened.
         names = self._values["controller.listener.names"]
@@ -248,7 +248,7 @@ def _listener_values(effective: Mapping[str, str]) -> dict[tuple[str, str], int]
     return values
 
 
-def _without(names: set[str], listeners: tuple[Listener, ...]) -> tuple[Listener, ...]:
+def _without(names: set[str], listeners: tuple[ListenerConfig, ...]) -> tuple[ListenerConfig, ...]:
     return tuple(each for each in listeners if each.name not in names)
 
 

@@ -18,7 +18,7 @@ _ALL_INTERFACES = ("0.0.0.0", "::", "0:0:0:0:0:0:0:0")
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListenerConfig:
     """An empty host means every interface when listening, and the machine's own name when advertised."""
 
     name: str
@@ -41,7 +41,7 @@ def parse_protocol_map(text: str) -> dict[str, str]:
     return protocols
 
 
-def parse_listeners(key: str, entries: Iterable[str], protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+def parse_listeners(key: str, entries: Iterable[str], protocols: Mapping[str, str]) -> tuple[ListenerConfig, ...]:
     """Typed listeners of a comma-separated list, in its order; ConfigError says which entry is wrong."""
     listeners = tuple(_parse_listener(key, entry, protocols) for entry in entries)
     if not listeners:
@@ -64,7 +64,7 @@ def _different_hosts(addresses: list[tuple[str, int]]) -> bool:
     return all(len(hosts) == 2 and (":" in hosts[0]) != (":" in hosts[1]) for hosts in shared)
 
 
-def _parse_listener(key: str, entry: str, protocols: Mapping[str, str]) -> Listener:
+def _parse_listener(key: str, entry: str, protocols: Mapping[str, str]) -> ListenerConfig:
     match = _LISTENER.match(entry.strip())
     if match is None:
         raise ConfigError(key, entry, "NAME://host:port, as in PLAINTEXT://localhost:9092")
@@ -74,17 +74,17 @@ def _parse_listener(key: str, entry: str, protocols: Mapping[str, str]) -> Liste
     if name not in protocols:
         raise ConfigError(key, entry, f"a name that listener.security.protocol.map knows: {', '.join(protocols)}")
     host = match["host"] if match["ipv6"] is None else match["ipv6"]
-    return Listener(name, host, port, protocols[name])
+    return ListenerConfig(name, host, port, protocols[name])
 
 
-def check_supported(key: str, listeners: Iterable[Listener]) -> None:
+def check_supported(key: str, listeners: Iterable[ListenerConfig]) -> None:
     for each in listeners:
         if each.security not in SUPPORTED_PROTOCOLS:
             allowed = f"this release speaks {', '.join(SUPPORTED_PROTOCOLS)} only; {each.security} is not there yet"
             raise ConfigError(key, each, allowed)
 
 
-def check_advertised(advertised: Iterable[Listener], listeners: Iterable[Listener]) -> None:
+def check_advertised(advertised: Iterable[ListenerConfig], listeners: Iterable[ListenerConfig]) -> None:
     names = [each.name for each in listeners]
     for each in advertised:
         if each.host in _ALL_INTERFACES:
@@ -94,7 +94,9 @@ def check_advertised(advertised: Iterable[Listener], listeners: Iterable[Listene
             raise ConfigError("advertised.listeners", each, f"a name that listeners has too: {', '.join(names)}")
 
 
-def complete(advertised: Iterable[Listener], bound_ports: Mapping[str, int], hostname: str) -> tuple[Listener, ...]:
+def complete(
+    advertised: Iterable[ListenerConfig], bound_ports: Mapping[str, int], hostname: str
+) -> tuple[ListenerConfig, ...]:
     """What clients are told once the sockets are bound: a missing host and a port of 0 are filled in."""
     return tuple(
         replace(each, host=each.host or hostname, port=each.port or bound_ports[each.name]) for each in advertised

@@ -53,7 +53,7 @@ NEXT: Mapping[tuple[State, Event], State] = MappingProxyType(
 )
 
 
-class IllegalTransition(Exception):
+class IllegalGroupTransition(Exception):
     """A mistake of ours: no request can ask for it."""
 
 
@@ -61,7 +61,7 @@ def advance(state: State, event: Event) -> State:
     try:
         return NEXT[state, event]
     except KeyError:
-        raise IllegalTransition(f"{event.name} in {state.value}") from None
+        raise IllegalGroupTransition(f"{event.name} in {state.value}") from None
 
 
 class Window(NamedTuple):

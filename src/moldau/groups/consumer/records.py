@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
+from moldau.coordinator.journal import CoordinatorRecord
 from moldau.groups.classic.members import Protocol
 from moldau.groups.consumer.facts import (
     ConsumerFact,
@@ -47,12 +48,11 @@ from moldau.groups.consumer.schemas import (
 from moldau.groups.schemas import SHORT, known_version
 from moldau.wire.codec import decode, encode
 
-Entry: TypeAlias = tuple[bytes, bytes | None]
 _VERSION = 0
 _STATES = frozenset(MemberState)
 
 
-def encode_consumer_fact(fact: ConsumerFact) -> Entry | None:
+def encode_consumer_fact(fact: ConsumerFact) -> CoordinatorRecord | None:
     """Key and value of a log record; None for a fact that is not logged."""
     match fact:
         case GroupEpochSet(epoch=epoch):
@@ -88,7 +88,7 @@ def encode_consumer_fact(fact: ConsumerFact) -> Entry | None:
     return None
 
 
-def _entry(key: Any, value: Any | None) -> Entry:
+def _entry(key: Any, value: Any | None) -> CoordinatorRecord:
     kind = SHORT.pack(key.API_KEY) + encode(key, _VERSION)
     return kind, None if value is None else SHORT.pack(_VERSION) + encode(value, _VERSION)
 

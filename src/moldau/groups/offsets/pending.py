@@ -18,9 +18,7 @@ class PendingOffsets:
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[GroupTopicPartition, tuple[int, CommittedOffset]]] = {}
         self._open: dict[GroupTopicPartition, set[int]] = {}  # the producers that have something pending at a place
-        self._latest: dict[
-            GroupTopicPartition, int
-        ] = {}  # the number of the last commit that counts, where anything is pending
+        self._latest: dict[GroupTopicPartition, int] = {}  # the number of the last commit that counts, where one pends
         self._by_group: dict[str, dict[tuple[str, int], None]] = {}  # the places of `_open`
         self._number = 0
 

@@ -16,7 +16,7 @@ from moldau.log.files import entries_from, last_entry, read_whole, size_of, writ
 
 WRITE_ALL = -1  # in place of the number of entries that the file has
 WINDOW_ENTRIES = 2_048  # 16 KiB of an index lead a reader through eight megabytes and more of its log
-Entry: TypeAlias = "tuple[int, int]"
+IndexEntry: TypeAlias = "tuple[int, int]"
 
 
 class Window(NamedTuple):
@@ -76,12 +76,12 @@ class IndexFile:
         """Let go of the entries in memory, whatever the file has."""
         self.first = self.second = self._window = None
 
-    def last_stored(self) -> Entry | None:
+    def last_stored(self) -> IndexEntry | None:
         """The last entry of the file, whatever is in memory."""
         found = last_entry(self.path, self._entry)
         return None if found is None else (found[0], found[1])
 
-    def at_or_below(self, first: int, *, remember: bool = False) -> Entry | None:
+    def at_or_below(self, first: int, *, remember: bool = False) -> IndexEntry | None:
         """The last entry whose first number is not larger. With `remember`, those after it are found without a search:
         for a segment that is kept open, which calls `forget` when it no longer is.
         """
@@ -90,7 +90,7 @@ class IndexFile:
         slot = bisect_right(self.first, first)
         return (self.first[slot - 1], self.second[slot - 1]) if slot else None
 
-    def _search(self, first: int, remember: bool) -> Entry | None:
+    def _search(self, first: int, remember: bool) -> IndexEntry | None:
         window = self._window
         if window is not None:
             slot = bisect_right(window.first, first)
@@ -104,7 +104,7 @@ class IndexFile:
             self._window = found
         return found.first[0], found.second[0]
 
-    def last(self) -> Entry | None:
+    def last(self) -> IndexEntry | None:
         if self.first is None or self.second is None:
             return self.last_stored()
         return (self.first[-1], self.second[-1]) if self.first else None

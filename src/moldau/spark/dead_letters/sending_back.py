@@ -69,7 +69,7 @@ def open_letter(headers: Headers | None) -> Opened | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class StoredLetter:
     """One record of a dead-letter topic; `opened` is None for one that is no letter."""
 
     key: bytes | None
@@ -77,7 +77,7 @@ class Letter:
     opened: Opened | None
 
 
-def letters(client: ClientSettings, topic: str) -> Iterator[Letter]:
+def letters(client: ClientSettings, topic: str) -> Iterator[StoredLetter]:
     """Everything that is in `topic` now, sent back or not, for a look: nothing is committed."""
     own = {"group.id": f"{topic}.look", "enable.auto.commit": "false", "isolation.level": "read_committed"}
     consumer = Consumer(client_config(client) | own | {"enable.partition.eof": "true"})
@@ -85,7 +85,7 @@ def letters(client: ClientSettings, topic: str) -> Iterator[Letter]:
         ends = _begin(consumer, topic, from_committed=False)
         while ends:
             for message in _next(consumer, ends):
-                yield Letter(message.key(), message.value(), open_letter(message.headers()))
+                yield StoredLetter(message.key(), message.value(), open_letter(message.headers()))
     except KafkaException as wrong:
         raise NoAnswer(f"letters of {topic} cannot be read: {reason(wrong)}") from None
     finally:
