@@ -95,7 +95,10 @@ def starts(folder: Path) -> None:
         began = time.perf_counter()
         directories = LogDirectories.open([folder], node_id=1)
         for index in range(PARTITIONS):
-            directories.log_for(TopicPartition("many", index), topic_id=topic_id, config=config, now_ms=NOW_MS)
+            partition = TopicPartition("many", index)
+            job = directories.prepare(partition, topic_id=topic_id, config=config, now_ms=NOW_MS)
+            job.run()
+            directories.settle(job)
         say(f"{what} {PARTITIONS} partitions: {time.perf_counter() - began:.2f} s")
         directories.close()
 

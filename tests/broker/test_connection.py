@@ -108,7 +108,7 @@ async def until_closed_beside_a_neighbour(bug: Api) -> None:
         for turn in range(10):
             other[1].write(named(HeartbeatRequest(generation_id=turn), 0, turn))
             assert await answer_to(other[0]) == struct.pack(">ih", turn, turn)
-        assert listener.connection_count == 1
+        assert len(listener._connections) == 1
 
 
 def raising(failure: type[BaseException]) -> Callable[[], Any]:

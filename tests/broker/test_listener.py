@@ -45,7 +45,7 @@ def test_silence_in_a_large_frame_that_others_wait_for_is_ended(monkeypatch: pyt
             assert await reader.read(1) == b""
         while budget.is_short:  # noqa: ASYNC110 - the listener's turn comes with the loop's
             await asyncio.sleep(0.01)
-        assert listener.connection_count == 1
+        assert len(listener._connections) == 1
         listener.close()
         for writer in (silent, waiting):
             writer.transport.abort()
@@ -82,7 +82,7 @@ def test_a_lack_of_descriptors_is_one_line_and_ends_with_it(
             with no_descriptors():
                 listener.start(Dispatch((), NO_SERVICES), LIMITS, FrameBudget(), ConnectionQuotas())
                 await asyncio.sleep(0.2)
-            while not listener.connection_count:  # noqa: ASYNC110 - the listener's turn comes with the loop's
+            while not listener._connections:  # noqa: ASYNC110 - the listener's turn comes with the loop's
                 await asyncio.sleep(0.01)
         listener.close()
         assert caplog.messages == ["not accepting on PLAINTEXT for 0.01 s: Too many open files"]

@@ -10,19 +10,24 @@ from moldau.groups.consumer.members import ConsumerMember
 from moldau.groups.limits import GroupLimits
 from moldau.groups.records import CommittedOffset, OffsetCommitted
 from moldau.groups.shard import GroupShard
-from moldau.groups.view import described, fetched, listed
+from moldau.groups.view import described, fetched, groups_of, listing
 from moldau.wire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from moldau.wire.messages.list_groups import ListedGroup
 from moldau.wire.messages.offset_fetch import OffsetFetchResponsePartitions, OffsetFetchResponseTopics
 from tests.groups.worlds import GROUP, RANGE, World, stable
 
 
-def listing() -> list[GroupShard]:
+def shards() -> list[GroupShard]:
     """Two shards with a group of each kind, and a simple one."""
     first, second = GroupShard(GroupLimits()), GroupShard(GroupLimits())
     first.groups["simple"] = Group("simple")
     second.groups["busy"] = Group("busy", state=State.STABLE, protocol_type="connect")
     second.consumer_groups["new"] = ConsumerGroup("new", members={"a": ConsumerMember("a")}, epoch=2)
     return [first, second]
+
+
+def listed(states: list[str], types: list[str]) -> list[ListedGroup]:
+    return [found for found in map(listing(states, types), groups_of(shards())) if found is not None]
 
 
 @pytest.mark.parametrize(
@@ -37,11 +42,11 @@ def listing() -> list[GroupShard]:
     ],
 )
 def test_filters(states: list[str], types: list[str], names: list[str]) -> None:
-    assert [each.group_id for each in listed(listing(), states, types)] == names
+    assert [each.group_id for each in listed(states, types)] == names
 
 
 def test_what_is_listed_of_a_group() -> None:
-    (_, busy, new) = listed(listing(), [], [])
+    (_, busy, new) = listed([], [])
     assert (busy.protocol_type, busy.group_state, busy.group_type) == ("connect", "Stable", "classic")
     assert (new.protocol_type, new.group_state, new.group_type) == ("consumer", "Assigning", "consumer")
 
@@ -81,7 +86,7 @@ def test_a_group_that_is_not_there_is_dead_or_an_error() -> None:
 
 
 def test_a_consumer_group_is_not_described_as_a_classic_one() -> None:
-    (_, shard) = listing()
+    (_, shard) = shards()
     assert described(shard, "new", missing_is_error=True) == DescribedGroup(
         error_code=ErrorCode.GROUP_ID_NOT_FOUND,
         error_message="Group new is not a classic group.",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import Offset, TopicId, TopicPartition
+from moldau.log.directories import LogDirectories
 from moldau.log.partition_log import PartitionLog
 from moldau.wire.batch import Codec, Record, batches, build_batch, records
 
@@ -53,6 +54,19 @@ def batch(
             attributes=attributes,
         )
     )
+
+
+def log_in(
+    directories: LogDirectories,
+    partition: TopicPartition = PARTITION,
+    *,
+    topic_id: TopicId = TOPIC_ID,
+    used: TopicConfig | None = None,
+) -> PartitionLog:
+    """The partition's log, opened or created here and now."""
+    job = directories.prepare(partition, topic_id=topic_id, config=used or config(), now_ms=NOW_MS)
+    job.run()
+    return directories.settle(job)
 
 
 def create(folder: Path, used: TopicConfig | None = None) -> PartitionLog:

@@ -19,16 +19,9 @@ from moldau.log.directory_lock import DirectoryLock
 from moldau.log.errors import LogError
 from moldau.log.failure import SyncFailed
 from moldau.log.meta_properties import NoPlace, UnusableDirectory
-from moldau.log.partition_log import PartitionLog
-from tests.log.samples import NOW_MS, TOPIC_ID, append, config, contents
+from tests.log.samples import NOW_MS, append, contents, log_in
 
 ORDERS = TopicPartition("orders", 0)
-
-
-def log_for(
-    directories: LogDirectories, partition: TopicPartition = ORDERS, topic_id: TopicId = TOPIC_ID
-) -> PartitionLog:
-    return directories.log_for(partition, topic_id=topic_id, config=config(), now_ms=NOW_MS)
 
 
 def crash(directories: LogDirectories) -> None:
@@ -98,17 +91,17 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
 def test_new_partitions_go_where_the_fewest_are(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
     for index in range(5):
-        log_for(directories, TopicPartition("orders", index))
+        log_in(directories, TopicPartition("orders", index))
     assert [len(list((tmp_path / name).glob("orders-*"))) for name in "ab"] == [3, 2]
     directories.close()
     directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
-    assert log_for(directories, TopicPartition("orders", 1)).directory == tmp_path / "b" / "orders-1"
-    assert log_for(directories, TopicPartition("more", 0)).directory == tmp_path / "b" / "more-0"
+    assert log_in(directories, TopicPartition("orders", 1)).directory == tmp_path / "b" / "orders-1"
+    assert log_in(directories, TopicPartition("more", 0)).directory == tmp_path / "b" / "more-0"
 
 
 def test_a_clean_stop_leaves_checkpoints_and_the_next_start_takes_them(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    log = log_for(directories)
+    log = log_in(directories)
     append(log, b"a", b"b")
     append(log, b"c")
     log.advance_log_start(log.end_offset, now_ms=NOW_MS)
@@ -121,29 +114,29 @@ def test_a_clean_stop_leaves_checkpoints_and_the_next_start_takes_them(tmp_path:
     directories = LogDirectories.open([tmp_path], node_id=1)
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     assert directories.high_watermark(ORDERS) == 4
-    log = log_for(directories)
+    log = log_in(directories)
     assert (log.log_start_offset, contents(log), log.recovery_point) == (3, [(3, b"d")], 4)
 
 
 def test_after_a_crash_the_recovery_point_is_that_of_the_last_checkpoint(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    log = log_for(directories)
+    log = log_in(directories)
     append(log, b"a")
     log.flush()
     directories.checkpoints().write()
     append(log, b"b")
     crash(directories)
-    again = log_for(LogDirectories.open([tmp_path], node_id=1))
+    again = log_in(LogDirectories.open([tmp_path], node_id=1))
     assert (again.recovery_point, contents(again)) == (1, [(0, b"a"), (1, b"b")])
 
 
 def test_a_deleted_partition_frees_its_name_at_once_and_its_disk_soon(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    old = log_for(directories)
+    old = log_in(directories)
     append(old, b"old")
     reader = old.read(old.log_start_offset, bytes_max=1000, end=old.end_offset, one_batch=True)
     directories.delete(old)
-    assert contents(log_for(directories, topic_id=TopicId(b"another topic id"))) == []
+    assert contents(log_in(directories, topic_id=TopicId(b"another topic id"))) == []
     assert [path.name[:9] for path in tmp_path.glob("*-delete")] == ["orders-0."]
     removal = directories.removals_due(NOW_MS)
     assert removal is not None
@@ -173,10 +166,10 @@ def test_strange_folders_are_left_and_named(tmp_path: Path, caplog: pytest.LogCa
 
 def test_a_folder_of_an_older_topic_of_the_same_name_is_kept_aside(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    append(log_for(directories), b"old")
+    append(log_in(directories), b"old")
     directories.close()
     directories = LogDirectories.open([tmp_path], node_id=1)
-    assert contents(log_for(directories, topic_id=TopicId(b"another topic id"))) == []
+    assert contents(log_in(directories, topic_id=TopicId(b"another topic id"))) == []
     assert [path.name[:9] for path in tmp_path.glob("*-stray")] == ["orders-0."]
 
 
@@ -184,7 +177,7 @@ def test_a_folder_that_cannot_be_written_to_gets_no_new_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
-    log = log_for(directories)
+    log = log_in(directories)
     append(log, b"a")
 
     def full(fd: int, data: bytes, position: int) -> int:
@@ -197,7 +190,7 @@ def test_a_folder_that_cannot_be_written_to_gets_no_new_partitions(
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert directories.full == {tmp_path / "a": "No space left on device"}
     assert directories.failures == {}
-    assert {log_for(directories, TopicPartition("more", index)).directory.parent for index in range(3)} == {
+    assert {log_in(directories, TopicPartition("more", index)).directory.parent for index in range(3)} == {
         tmp_path / "b"
     }
     append(log, b"c")
@@ -208,7 +201,7 @@ def test_a_disk_that_has_room_again_gets_new_partitions(tmp_path: Path) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
     directories.fail(tmp_path, OSError(errno.ENOSPC, "No space left on device"))
     assert directories.full == {tmp_path: "No space left on device"}
-    assert log_for(directories).directory.parent == tmp_path
+    assert log_in(directories).directory.parent == tmp_path
     assert directories.full == {}
 
 
@@ -234,7 +227,7 @@ def test_a_directory_that_can_be_written_to_again_is_no_longer_full(
 @pytest.mark.parametrize("failure", [OSError(errno.EIO, "I/O error"), SyncFailed(errno.ENOSPC, "No space left")])
 def test_a_directory_that_failed_takes_its_partitions_offline(tmp_path: Path, failure: OSError) -> None:
     directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
-    log, neighbour = log_for(directories), log_for(directories, TopicPartition("more", 0))
+    log, neighbour = log_in(directories), log_in(directories, TopicPartition("more", 0))
     append(log, b"a")
     told: list[tuple[str, list[TopicPartition]]] = []
     directories.on_offline = lambda path, gone: told.append((path, gone))
@@ -260,13 +253,13 @@ def test_a_directory_that_failed_takes_its_partitions_offline(tmp_path: Path, fa
     append(neighbour, b"a")
     directories.look_for_room()
     assert directories.failures == {tmp_path / "a": failure.strerror}
-    homes = {log_for(directories, TopicPartition("new", index)).directory.parent for index in range(3)}
+    homes = {log_in(directories, TopicPartition("new", index)).directory.parent for index in range(3)}
     assert homes == {tmp_path / "b"}
     directories.close()
     assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
     assert (tmp_path / "b" / ".kafka_cleanshutdown").exists()
     again = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
-    assert contents(log_for(again)) == [(0, b"a")]
+    assert contents(log_in(again)) == [(0, b"a")]
     again.close()
 
 
@@ -281,16 +274,16 @@ def test_a_partition_that_could_not_be_made_leaves_nothing_in_its_way(
     with monkeypatch.context() as disk:
         disk.setattr(os, "pwrite", full)
         with pytest.raises(NoPlace, match="orders-0"):
-            log_for(directories)
+            log_in(directories)
     assert not (tmp_path / "orders-0").exists()
-    append(log_for(directories), b"a")
+    append(log_in(directories), b"a")
 
 
 def test_a_stop_without_room_says_which_folder_will_be_recovered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     directories = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
-    append(log_for(directories), b"kept")
+    append(log_in(directories), b"kept")
     replace = os.replace
 
     def full(source: str, target: str) -> None:
@@ -305,13 +298,13 @@ def test_a_stop_without_room_says_which_folder_will_be_recovered(
     assert not (tmp_path / "a" / ".kafka_cleanshutdown").exists()
     assert (tmp_path / "b" / ".kafka_cleanshutdown").exists()
     again = LogDirectories.open([tmp_path / "a", tmp_path / "b"], node_id=1)
-    assert contents(log_for(again)) == [(0, b"kept")]
+    assert contents(log_in(again)) == [(0, b"kept")]
 
 
 def test_a_partition_in_two_folders_is_refused(tmp_path: Path) -> None:
     """As when a broker ran without one of its folders for a while: serving either copy would hide the other."""
     directories = LogDirectories.open([tmp_path / "a"], node_id=1)
-    log_for(directories)
+    log_in(directories)
     directories.close()
     shutil.copytree(tmp_path / "a" / "orders-0", tmp_path / "b" / "orders-0")
     with pytest.raises(UnusableDirectory, match=r"orders-0 is in .*/a and in .*/b; move one"):
@@ -321,12 +314,12 @@ def test_a_partition_in_two_folders_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["partition.metadata", "strange.log", "strange.snapshot"])
 def test_a_partition_that_cannot_be_opened_is_named(tmp_path: Path, name: str) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    log_for(directories)
+    log_in(directories)
     directories.close()
     (tmp_path / "orders-0" / name).write_text("garbage")
     directories = LogDirectories.open([tmp_path], node_id=1)
     with pytest.raises(UnusableDirectory, match="orders-0"):
-        log_for(directories)
+        log_in(directories)
     directories.close()
 
 
@@ -334,15 +327,15 @@ def test_a_topic_made_anew_while_its_old_directory_was_offline(tmp_path: Path) -
     """The old folder could not be renamed, so the next start finds both, and takes the one with the topic's id."""
     folders = [tmp_path / "a", tmp_path / "b"]
     directories = LogDirectories.open(folders, node_id=1)
-    old = log_for(directories)
+    old = log_in(directories)
     append(old, b"old")
     directories.fail(tmp_path / "a", OSError(errno.EIO, "I/O error"))
     directories.delete(old)
     other_id = TopicId(bytes(16)[:-1] + b"\x01")
-    append(log_for(directories, topic_id=other_id), b"new")
+    append(log_in(directories, topic_id=other_id), b"new")
     directories.close()
     again = LogDirectories.open(folders, node_id=1)
-    assert contents(log_for(again, topic_id=other_id)) == [(0, b"new")]
+    assert contents(log_in(again, topic_id=other_id)) == [(0, b"new")]
     assert [path.name.endswith("-stray") for path in (tmp_path / "a").glob("orders-0*")] == [True]
     again.close()
 
@@ -350,13 +343,13 @@ def test_a_topic_made_anew_while_its_old_directory_was_offline(tmp_path: Path) -
 def test_a_start_that_failed_is_no_clean_stop(tmp_path: Path) -> None:
     """A log that could not be recovered was taken for recovered by the next start, which served its torn tail."""
     directories = LogDirectories.open([tmp_path], node_id=1)
-    append(log_for(directories), b"a")
+    append(log_in(directories), b"a")
     crash(directories)
     given_up = LogDirectories.open([tmp_path], node_id=1)
     given_up.end()
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     clean = LogDirectories.open([tmp_path], node_id=1)
-    log_for(clean)
+    log_in(clean)
     clean.is_started = True
     clean.end()
     assert (tmp_path / ".kafka_cleanshutdown").exists()

@@ -12,14 +12,11 @@ from moldau.core.ids import Offset, TopicPartition
 from moldau.log.directories import LogDirectories
 from moldau.log.open_files import OpenFiles, segments_max
 from moldau.log.partition_log import PartitionLog
-from tests.log.samples import NOW_MS, TOPIC_ID, batch, config
+from tests.log.samples import NOW_MS, batch, config, log_in
 
 
 def logs(directories: LogDirectories, count: int) -> list[PartitionLog]:
-    return [
-        directories.log_for(TopicPartition("orders", index), topic_id=TOPIC_ID, config=config(), now_ms=NOW_MS)
-        for index in range(count)
-    ]
+    return [log_in(directories, TopicPartition("orders", index)) for index in range(count)]
 
 
 def append(log: PartitionLog, value: bytes) -> None:
@@ -150,7 +147,7 @@ def rolled_log(directories: LogDirectories, *, batches: int) -> PartitionLog:
     """One whose first segment has so many batches, each with an entry in the index, and whose last one has one."""
     small = config(index_interval_bytes=1)
     partition = TopicPartition("orders", 0)
-    log = directories.log_for(partition, topic_id=TOPIC_ID, config=small, now_ms=NOW_MS)
+    log = log_in(directories, partition, used=small)
     for number in range(batches):
         append(log, b"%d" % number)
     log.roll(NOW_MS)

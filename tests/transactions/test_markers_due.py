@@ -1,11 +1,10 @@
-"""Markers: what is due, the bytes of a marker, and how it goes to the leaders."""
+"""Markers: what is due, and the bytes of a marker."""
 
 from __future__ import annotations
 
 import pytest
 
 from moldau.core.errors import ErrorCode
-from moldau.core.ids import TopicPartition
 from moldau.log.end_transaction_marker import read_marker
 from moldau.log.producer_state import Marker
 from moldau.transactions.markers_due import (
@@ -14,13 +13,11 @@ from moldau.transactions.markers_due import (
     build_marker,
     markers_due,
     outcome_of,
-    requests_by_leader,
 )
 from moldau.transactions.states import PREPARED, State
 from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.batch import read_header, verify_crc
-from moldau.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic
-from tests.transactions.worlds import ID, P0, P1, transaction
+from tests.transactions.worlds import ID, P0, transaction
 
 
 @pytest.mark.parametrize("state", State, ids=lambda state: state.label)
@@ -41,24 +38,6 @@ def test_a_marker_is_a_control_batch_of_the_producer(is_commit: bool) -> None:
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, -1)
     assert (header.record_count, header.max_timestamp) == (1, 1_000)
     assert read_marker(batch) == Marker(is_commit, 5)
-
-
-def test_each_leader_gets_its_partitions() -> None:
-    other = TopicPartition("other", 0)
-    dues = [
-        MarkersDue("a", ProducerIdAndEpoch(7, 3), True, frozenset({P0, P1, other}), 2),
-        MarkersDue("b", ProducerIdAndEpoch(8, 0), False, frozenset({P1}), 0),
-    ]
-    leaders = {P0: 1, P1: 2}
-    requests = requests_by_leader(dues, leaders.get, coordinator_epoch=5)
-    assert sorted(requests) == [1, 2]
-    assert requests[1].markers == [
-        WritableTxnMarker(7, 3, True, [WritableTxnMarkerTopic("orders", [0])], 5, 2),
-    ]
-    assert requests[2].markers == [
-        WritableTxnMarker(7, 3, True, [WritableTxnMarkerTopic("orders", [1])], 5, 2),
-        WritableTxnMarker(8, 0, False, [WritableTxnMarkerTopic("orders", [1])], 5, 0),
-    ]
 
 
 def test_what_an_answer_means() -> None:

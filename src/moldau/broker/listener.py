@@ -114,10 +114,6 @@ class Listener:
         for connection in tuple(self._connections):
             connection.close()
 
-    @property
-    def connection_count(self) -> int:
-        return len(self._connections)
-
     def _accept(self) -> None:
         assert self._socket is not None
         assert self._loop is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
@@ -120,9 +120,6 @@ class Partitions:
     def all(self) -> Iterator[Partition]:
         for topic in self._topics.values():
             yield from topic.values()
-
-    def of_topic(self, topic: str) -> Mapping[int, Partition]:
-        return self._topics.get(topic, {})
 
     def host(self, topic: HostedTopic) -> None:
         """Serve what the topic serves, from now on and as it changes."""

@@ -7,9 +7,6 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple, NewType
 
 Offset = NewType("Offset", int)
-Position = NewType("Position", int)
-BrokerId = NewType("BrokerId", int)
-LeaderEpoch = NewType("LeaderEpoch", int)
 ProducerId = NewType("ProducerId", int)
 TopicId = NewType("TopicId", bytes)
 

@@ -19,10 +19,6 @@ CONSUMER = "consumer"
 DEAD = "Dead"
 
 
-def listed(shards: Iterable[GroupShard], states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
-    return [found for found in map(listing(states, types), groups_of(shards)) if found is not None]
-
-
 def listing(states: Collection[str], types: Collection[str]) -> Callable[[Group | ConsumerGroup], ListedGroup | None]:
     """A line for each group that passes both filters; an empty one lets everything pass, and case does not matter."""
     wanted_states = {state.lower() for state in states}

@@ -224,14 +224,6 @@ class LogDirectories:
     def has_folder(self, partition: TopicPartition) -> bool:
         return any(partition in each.folders for each in self._directories.values())
 
-    def log_for(
-        self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int
-    ) -> PartitionLog:
-        """The partition's log, opened or created here and now."""
-        job = self.prepare(partition, topic_id=topic_id, config=config, now_ms=now_ms)
-        job.run()
-        return self.settle(job)
-
     def prepare(self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int) -> LogJob:
         """What it takes to open or create a log. Run it in any thread, then `settle` it, whatever came of it."""
         homes = [

@@ -6,7 +6,6 @@ one twice does no harm, so whoever takes over begins again with all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 import msgspec
@@ -17,7 +16,6 @@ from moldau.log.end_transaction_marker import encode_marker
 from moldau.transactions.states import State
 from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch
-from moldau.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
 
 
 class MarkersDue(msgspec.Struct, frozen=True):
@@ -48,34 +46,6 @@ def build_marker(producer: ProducerIdAndEpoch, *, is_commit: bool, coordinator_e
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
         attributes=TRANSACTIONAL | CONTROL,
-    )
-
-
-def requests_by_leader(
-    dues: Iterable[MarkersDue], leader_of: Callable[[TopicPartition], int | None], *, coordinator_epoch: int
-) -> Mapping[int, WriteTxnMarkersRequest]:
-    """One request for each broker. A partition whose leader is None is left out, to be asked for again."""
-    requests: dict[int, WriteTxnMarkersRequest] = {}
-    for due in dues:
-        by_leader: dict[int, dict[str, list[int]]] = {}
-        for partition in sorted(due.partitions):
-            leader = leader_of(partition)
-            if leader is not None:
-                by_leader.setdefault(leader, {}).setdefault(partition.topic, []).append(partition.partition)
-        for leader, topics in by_leader.items():
-            request = requests.setdefault(leader, WriteTxnMarkersRequest(markers=[]))
-            request.markers.append(_marker(due, topics, coordinator_epoch))
-    return requests
-
-
-def _marker(due: MarkersDue, topics: Mapping[str, list[int]], coordinator_epoch: int) -> WritableTxnMarker:
-    return WritableTxnMarker(
-        producer_id=due.producer.producer_id,
-        producer_epoch=due.producer.epoch,
-        transaction_result=due.is_commit,
-        topics=[WritableTxnMarkerTopic(topic, numbers) for topic, numbers in topics.items()],
-        coordinator_epoch=coordinator_epoch,
-        transaction_version=due.transaction_version,
     )
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from moldau.core.config.definitions import ConfigError
-from moldau.core.config.topic import TOPIC_CONFIGS, TopicConfig, resolve_topic_config, validate_topic_overrides
+from moldau.core.config.topic import TOPIC_CONFIGS, TopicConfig, validate_topic_overrides
 
 
 def test_overrides_lie_over_the_brokers_values_and_those_over_the_defaults() -> None:
-    config = resolve_topic_config({"retention.ms": "5"}, {"log.retention.ms": "6", "log.segment.bytes": "2000000"})
+    defaults = TopicConfig.from_broker({"log.retention.ms": "6", "log.segment.bytes": "2000000"})
+    config = defaults.override({"retention.ms": "5"})
     assert (config.retention_ms, config.segment_bytes, config.max_message_bytes) == (5, 2_000_000, 1_048_588)
 
 

@@ -39,7 +39,7 @@ from moldau.wire.batch import (
     records,
     verify_crc,
 )
-from tests.log.samples import NOW_MS, PARTITION, config, create, reopen
+from tests.log.samples import NOW_MS, PARTITION, config, create, log_in, reopen
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -664,14 +664,14 @@ def test_a_log_that_cannot_be_read_is_set_aside(tmp_path: Path, caplog: pytest.L
 @pytest.mark.parametrize("batch_count", [0, 100])
 def test_a_topic_made_anew_is_not_touched_by_the_compaction_of_its_namesake(tmp_path: Path, batch_count: int) -> None:
     directories = LogDirectories.open([tmp_path], node_id=1)
-    log = directories.log_for(PARTITION, topic_id=TopicId(bytes(range(16))), config=COMPACT, now_ms=NOW_MS)
+    log = log_in(directories, used=COMPACT)
     for number in range(300):
         put(log, (f"k{number % 3}", "v" * 50))
     old = log.segments[:1]
     work = begin(log, log.segments[:-1], dirt_of(log), now_ms=NOW_MS, memory_bytes=MEMORY)
     work.build_map()
     directories.delete(log)
-    anew = directories.log_for(PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS)
+    anew = log_in(directories, topic_id=TopicId(bytes(16)), used=COMPACT)
     for number in range(batch_count):
         put(anew, (f"k{number % 3}", "v" * 50))
     before = stored(anew)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
-from moldau.spark.formats import FormatError, decoder_of, encoder_of, infer_json, infer_json_schema, wants_inference
+from moldau.spark.formats import FormatError, decoder_of, encoder_of, infer_json, wants_inference
 from moldau.spark.formats.json.decoder import JsonDecoder
 from moldau.spark.formats.schema_text import parse_schema_text
 from moldau.spark.formats.type_names import ddl_of, spark_name, struct_fields
@@ -154,7 +154,7 @@ def test_types_are_widened_until_all_samples_fit() -> None:
         "inferred from 3 records, 1 of them not readable: big decimal(38,0), e string, l array<double>, n double, "
         "o struct<a:string,b:bigint>, t string, x string"
     )
-    assert infer_json_schema(list(reversed(samples))) == inferred.schema
+    assert infer_json(list(reversed(samples))).schema == inferred.schema
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_types_are_widened_until_all_samples_fit() -> None:
 )
 def test_nothing_to_infer_from(samples: list[bytes], said: str) -> None:
     with pytest.raises(FormatError) as refused:
-        infer_json_schema(samples)
+        infer_json(samples)
     assert said in str(refused.value)
 
 
@@ -185,8 +185,8 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 def test_every_sample_fits_what_was_inferred(records: list[Any], order: random.Random) -> None:
     samples = [json.dumps(record).encode() for record in records]
-    schema = infer_json_schema(samples)
+    schema = infer_json(samples).schema
     order.shuffle(samples)
-    assert infer_json_schema(samples) == schema
+    assert infer_json(samples).schema == schema
     found = JsonDecoder(pa.struct(list(schema)), side="value").decode(pa.array(samples, pa.binary()))
     assert found.reasons == []

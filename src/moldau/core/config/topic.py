@@ -213,10 +213,6 @@ def scale(definition: ConfigDef, synonym: Synonym, text: str) -> ConfigValue:
     return -1 if value < 0 else value * synonym.factor
 
 
-def resolve_topic_config(topic_overrides: Mapping[str, str], broker_values: Mapping[str, str]) -> TopicConfig:
-    return TopicConfig.from_broker(broker_values).override(topic_overrides)
-
-
 def validate_topic_overrides(overrides: Mapping[str, str], defaults: TopicConfig) -> None:
     """ConfigError or ConfigConflict when these overrides can't be set on a topic."""
     for name, text in overrides.items():

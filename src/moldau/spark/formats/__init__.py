@@ -2,7 +2,7 @@
 
 from moldau.spark.formats.choices import DEFAULT_FORMAT, decoder_of, encoder_of, json_decoder, wants_inference
 from moldau.spark.formats.interface import Decoded, Decoder, Encoder, EncodingFailed, FormatError, Side
-from moldau.spark.formats.json.inference import Inferred, infer_json, infer_json_schema
+from moldau.spark.formats.json.inference import Inferred, infer_json
 
 __all__ = [
     "DEFAULT_FORMAT",
@@ -16,7 +16,6 @@ __all__ = [
     "decoder_of",
     "encoder_of",
     "infer_json",
-    "infer_json_schema",
     "json_decoder",
     "wants_inference",
 ]

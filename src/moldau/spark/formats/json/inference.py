@@ -33,10 +33,6 @@ class Inferred:
         return ddl_of(self.schema)
 
 
-def infer_json_schema(samples: Iterable[bytes | None]) -> pa.Schema:
-    return infer_json(samples).schema
-
-
 def infer_json(samples: Iterable[bytes | None]) -> Inferred:
     """Types widened until all of the samples fit: bigint, decimal(38,0), double; mixed kinds become their JSON text."""
     merged: pa.DataType = NOTHING
