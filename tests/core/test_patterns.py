@@ -64,5 +64,5 @@ def test_a_hostile_pattern_takes_no_time(pattern: str) -> None:
 
 
 def test_the_library_is_not_loaded_before_a_pattern_comes() -> None:
-    code = "import sys, moldau.node.server, moldau.groups.consumer.regexes; print('re2' in sys.modules)"
+    code = "import sys, moldau.node.server, moldau.groups.consumer.heartbeating; print('re2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -11,8 +11,7 @@ from moldau.core.ids import TopicPartition
 from moldau.transactions.additions import client_version_of, decide_add_partitions, verify_partitions
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
-from moldau.transactions.timers import timeout_key
-from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction, timeout_key
 from tests.transactions.worlds import ID, P0, P1, TIMEOUT_MS, World, transaction
 
 NOW_MS = 2_000

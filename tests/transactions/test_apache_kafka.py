@@ -16,8 +16,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicPartition
 from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten, decode_fact, encode_fact
 from moldau.transactions.states import PREPARED, State
-from moldau.transactions.timers import timeout_key
-from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
+from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction, timeout_key
 from moldau.wire.batch import Record, batches, build_batch, records
 from moldau.wire.codec import decode, encode
 from moldau.wire.messages.add_partitions_to_txn import (

@@ -14,8 +14,7 @@ from moldau.transactions.endings import decide_end_txn, decide_fence, decide_mar
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
-from moldau.transactions.timers import MARKERS, timeout_key
-from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply, Transaction
+from moldau.transactions.transaction import MARKERS, ProducerIdAndEpoch, ProducerReply, Transaction, timeout_key
 from tests.transactions.worlds import FIRST, ID, SECOND, ending, transaction
 
 ENDED = (Timer(timeout_key(ID), None),)

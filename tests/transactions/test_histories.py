@@ -17,8 +17,7 @@ from moldau.transactions.markers_due import MarkersDue
 from moldau.transactions.producers import Initialising
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import NEXT, PREPARED, State
-from moldau.transactions.timers import TIMEOUT
-from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply, Transaction
+from moldau.transactions.transaction import TIMEOUT, ProducerIdAndEpoch, ProducerReply, Transaction
 from tests.transactions.worlds import FIRST, ID, SECOND, World, ending, initialising, transaction
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]

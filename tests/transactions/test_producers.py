@@ -14,8 +14,7 @@ from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.producers import decide_init_producer_id
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
-from moldau.transactions.timers import MARKERS, timeout_key
-from moldau.transactions.transaction import ProducerReply, Transaction
+from moldau.transactions.transaction import MARKERS, ProducerReply, Transaction, timeout_key
 from tests.transactions.worlds import ID, TIMEOUT_MS, initialising, transaction
 
 NOW_MS = 2_000

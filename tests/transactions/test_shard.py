@@ -20,8 +20,7 @@ from moldau.transactions.limits import (
 )
 from moldau.transactions.records import TransactionForgotten
 from moldau.transactions.states import State
-from moldau.transactions.timers import EXPIRY, MARKERS, timeout_key
-from moldau.transactions.transaction import ProducerIdAndEpoch, ProducerReply
+from moldau.transactions.transaction import EXPIRY, MARKERS, ProducerIdAndEpoch, ProducerReply, timeout_key
 from moldau.wire.api import ApiKey
 from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, World, producer_of, transaction
 

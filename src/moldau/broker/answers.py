@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from moldau.broker.context import Context
 from moldau.coordinator.long_work import LongWork, Slice
+from moldau.core.errors import ProtocolViolation
+from moldau.core.limits import REPEATED_QUESTIONS_MAX
 from moldau.wire.codec import encoder_in_steps
 from moldau.wire.schema import Message
 
@@ -98,3 +100,13 @@ async def encoded(shape: Callable[[], R], context: Context) -> Encoded[R]:
     """A response that a thread makes and encodes: `shape` must look at nothing that changes."""
     loop, executor = asyncio.get_running_loop(), context.services.executor
     return await loop.run_in_executor(executor, lambda: Encoded(shape(), context.version))
+
+
+def refuse_repetition(questions: Sequence[Hashable]) -> None:
+    """A guard against short requests with enormous answers.
+
+    What differs is bounded by what exists; only the same question again and again makes an answer without bounds.
+    """
+    repeated = len(questions) - len(set(questions))
+    if repeated > REPEATED_QUESTIONS_MAX:
+        raise ProtocolViolation(f"{repeated} questions are repeated; allowed are {REPEATED_QUESTIONS_MAX}")

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import msgpack, structs
 
-from moldau.broker.answers import Encoded
+from moldau.broker.answers import Encoded, refuse_repetition
 from moldau.broker.delayed_response import DelayedResponse
-from moldau.broker.repetition import refuse_repetition
 from moldau.coordinator.long_work import chunks
 from moldau.core.limits import LARGE_REQUEST_PART, LARGE_REQUEST_PART_BYTES
 from moldau.wire.decoding import Decoder

@@ -19,7 +19,7 @@ from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
 from moldau.core.config.settings import refuse_unsupported
 from moldau.core.config.topic import TOPIC_CONFIGS, validate_topic_overrides
 from moldau.core.decision import Decision
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import topic_name_problem
 
 
@@ -215,14 +215,23 @@ def _alter_broker(
 def _refuse_broker_name(name: str, node_id: int) -> Refusal | None:
     if not name:
         return None
-    if not _BROKER_ID.match(name):
-        return Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if int(name) != node_id:
+    try:
+        broker_id = parse_broker_id("Node", name)
+    except ApiError as wrong:
+        return Refusal(wrong.code, wrong.message)
+    if broker_id != node_id:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
     return None
 
 
-_BROKER_ID = re.compile(r"[+-]?[0-9]{1,10}\Z")
+def parse_broker_id(what: str, text: str) -> int:
+    """The number that names a broker; `what` begins the complaint about any other text."""
+    if not _BROKER_ID.match(text):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{what} id must be an integer, but it is: {text}")
+    return int(text)
+
+
+_BROKER_ID = re.compile(r"[+-]?[0-9]{1,10}\Z")  # as Java's Integer.parseInt takes it
 _UNSUPPORTED_PREFIXES = ("sasl.", "listener.name.")
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.records import FeaturesFinalized
+from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 
@@ -33,6 +34,11 @@ class FeatureReply(NamedTuple):
 
 def level_of(image: ClusterImage, feature: str) -> int:
     return image.features.get(feature, SUPPORTED[feature][1])
+
+
+def has_consumer_groups(image: ClusterImage, config: BrokerConfig) -> bool:
+    """The cluster must have agreed to it, and the broker's configuration must not forbid it."""
+    return level_of(image, GROUP_VERSION) >= 1 and "consumer" in config.items("group.coordinator.rebalance.protocols")
 
 
 def finalized(image: ClusterImage) -> dict[str, int]:

@@ -9,12 +9,12 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import State
-from moldau.transactions.timers import timeout_key
 from moldau.transactions.transaction import (
     FIRST_PROTOCOL,
     SECOND_PROTOCOL,
     ProducerIdAndEpoch,
     Transaction,
+    timeout_key,
     with_partitions,
 )
 

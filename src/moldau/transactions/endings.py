@@ -20,10 +20,10 @@ from moldau.core.ids import ProducerId
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.records import TransactionChanged
 from moldau.transactions.states import Event, State
-from moldau.transactions.timers import MARKERS, timeout_key
 from moldau.transactions.transaction import (
     FIRST_PROTOCOL,
     LAST_USABLE_EPOCH,
+    MARKERS,
     SECOND_PROTOCOL,
     ProducerIdAndEpoch,
     ProducerReply,
@@ -32,6 +32,7 @@ from moldau.transactions.transaction import (
     ended_by_first_protocol,
     ended_by_second_protocol,
     fenced,
+    timeout_key,
 )
 from moldau.wire.batch import NO_PRODUCER_ID
 

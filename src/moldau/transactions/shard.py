@@ -25,8 +25,16 @@ from moldau.transactions.markers_due import MarkersDue, markers_due
 from moldau.transactions.producers import Initialising
 from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten, decode_fact, encode_fact
 from moldau.transactions.states import Event, may
-from moldau.transactions.timers import EXPIRY, MARKERS, TIMEOUT, timeout_key
-from moldau.transactions.transaction import FIRST_PROTOCOL, ProducerIdAndEpoch, ProducerReply, Transaction
+from moldau.transactions.transaction import (
+    EXPIRY,
+    FIRST_PROTOCOL,
+    MARKERS,
+    TIMEOUT,
+    ProducerIdAndEpoch,
+    ProducerReply,
+    Transaction,
+    timeout_key,
+)
 
 OFFSETS_TOPIC = "__consumer_offsets"
 

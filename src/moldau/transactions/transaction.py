@@ -6,7 +6,7 @@ tell the repetition of an epoch bump by InitProducerId from a producer that is f
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Hashable, Set
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,6 +23,15 @@ TIMEOUT_NEVER_MS = 0x7FFFFFFF  # what a two-phase commit has: only its own coord
 
 FIRST_PROTOCOL = 0
 SECOND_PROTOCOL = 2  # the level of the feature `transaction.version` from which every transaction has its own epoch
+
+# The keys of timers: the time-out of each transaction, the expiry of ids that nobody uses, markers to be written.
+TIMEOUT = "timeout"
+EXPIRY = ("expiry", "")
+MARKERS = ("markers", "")
+
+
+def timeout_key(transactional_id: str) -> Hashable:
+    return (TIMEOUT, transactional_id)
 
 
 class ProducerIdAndEpoch(NamedTuple):

@@ -8,7 +8,7 @@ from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_GROUP
 from moldau.broker.context import Context
-from moldau.broker.group_protocols import has_consumer_groups
+from moldau.controller.features import has_consumer_groups
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.groups.consumer.view import described_consumer_group
@@ -25,7 +25,7 @@ from moldau.wire.messages.consumer_group_describe import (
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: Context
 ) -> ConsumerGroupDescribeResponse | Future[ConsumerGroupDescribeResponse]:
-    if not has_consumer_groups(context.services):
+    if not has_consumer_groups(context.services.controller.image, context.services.config):
         error = ErrorCode.UNSUPPORTED_VERSION
         refused = [DescribedGroup(error_code=error, group_id=group_id) for group_id in request.group_ids]
         return ConsumerGroupDescribeResponse(groups=refused)

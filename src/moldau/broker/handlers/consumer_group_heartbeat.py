@@ -9,7 +9,7 @@ from asyncio import Future
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.broker.group_protocols import has_consumer_groups
+from moldau.controller.features import has_consumer_groups
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import format_uuid, random_uuid
 from moldau.groups.consumer.heartbeating import Heartbeat, check_heartbeat
@@ -24,7 +24,7 @@ from moldau.wire.messages.consumer_group_heartbeat import (
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: Context
 ) -> ConsumerGroupHeartbeatResponse | Future[ConsumerGroupHeartbeatResponse]:
-    if not has_consumer_groups(context.services):
+    if not has_consumer_groups(context.services.controller.image, context.services.config):
         return _failed(ErrorCode.UNSUPPORTED_VERSION)
     groups = context.services.groups
     heartbeat = _heartbeat(request, context)

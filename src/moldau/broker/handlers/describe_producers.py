@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from moldau.broker.answers import refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.broker.repetition import refuse_repetition
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import topic_name_problem
 from moldau.wire.api import ApiKey

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from moldau.broker.api import api
-from moldau.broker.config_resources import parse_broker_id, resource_of
+from moldau.broker.config_resources import resource_of
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
 from moldau.controller.configs import (
@@ -18,6 +18,7 @@ from moldau.controller.configs import (
     ResourceChange,
     ResourceType,
     decide_incremental_alter_configs,
+    parse_broker_id,
     refuse_changes,
 )
 from moldau.core.errors import ApiError, ErrorCode

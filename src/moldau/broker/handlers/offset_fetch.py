@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from moldau.broker.answers import Encoded, in_turn
+from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.broker.repetition import refuse_repetition
 from moldau.controller.image import ClusterImage
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode

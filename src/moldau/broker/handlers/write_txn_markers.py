@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
+from moldau.broker.answers import refuse_repetition, together
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.broker.repetition import refuse_repetition
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.transactions.markers_due import MarkersDue

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.patterns import InvalidPattern, compile_pattern
 from moldau.groups.classic.membership import Leaving
 from moldau.groups.consumer.facts import ProfileSet, ProgressSet, RegexSet, ResolvedRegex
 from moldau.groups.consumer.group import ConsumerGroup
@@ -32,7 +33,6 @@ from moldau.groups.consumer.members import (
     Profile,
     Progress,
 )
-from moldau.groups.consumer.regexes import InvalidPattern, compile_pattern
 from moldau.groups.consumer.turn import ConsumerTurn, consumer_rebalance_key, consumer_regex_key
 from moldau.groups.limits import ConsumerGroupConfig
 from moldau.wire.messages.consumer_group_heartbeat import (
@@ -278,7 +278,8 @@ def _check_regex(regex: str) -> None:
     try:
         compile_pattern(regex)
     except InvalidPattern as wrong:
-        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, str(wrong)) from None
+        message = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {wrong}."
+        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
 def _refresh_regexes(turn: ConsumerTurn) -> None:

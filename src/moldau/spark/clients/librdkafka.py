@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError
@@ -88,6 +88,15 @@ def group_consumer(settings: ClientSettings, group_id: str) -> Consumer:
 @lru_cache(maxsize=CONSUMERS_MAX)
 def admin_client(settings: ClientSettings) -> AdminClient:
     return AdminClient(client_config(settings))
+
+
+def ensure_topic(settings: ClientSettings, topic: str) -> None:
+    """With the cluster's defaults, if it is not there yet. Raises KafkaException."""
+    try:
+        admin_client(settings).create_topics([NewTopic(topic)], request_timeout=ANSWER_S_MAX)[topic].result()
+    except KafkaException as wrong:
+        if wrong.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
 
 
 def patiently(ask: Callable[[], Answer]) -> Answer:

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import NewTopic
 
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, client_config, group_consumer, reason
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, client_config, ensure_topic, group_consumer, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.committed import committed
@@ -99,15 +98,6 @@ def letter_headers(letter: Letter, place: TopicPartition, query: str) -> Headers
     return [*letter.headers, *ours]
 
 
-def ensure_topic(client: ClientSettings, topic: str) -> None:
-    """With the cluster's defaults, if it is not there yet."""
-    try:
-        admin_client(client).create_topics([NewTopic(topic)], request_timeout=ANSWER_S_MAX)[topic].result()
-    except KafkaException as wrong:
-        if wrong.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise DeadLettersFailed(f"cannot make the topic {topic} for dead letters: {reason(wrong)}") from None
-
-
 class LetterBox:
     """The letters of one task. Nothing is connected, and nothing costs, before there is a letter.
 
@@ -161,9 +151,15 @@ class LetterBox:
                 f"cannot keep account of {len(letters)} records that don't fit in {place}: {reason(wrong)}"
             ) from None
 
+    def _make_topic(self, topic: str) -> None:
+        try:
+            ensure_topic(self.client, topic)
+        except KafkaException as wrong:
+            raise DeadLettersFailed(f"cannot make the topic {topic} for dead letters: {reason(wrong)}") from None
+
     def _open(self) -> Producer:
         if self.topic is not None:
-            ensure_topic(self.client, self.topic)
+            self._make_topic(self.topic)
         place = self.range.place
         producer = letter_producer(self.client, f"{self.group}/{place.topic}/{place.partition}")
         producer.init_transactions(ANSWER_S_MAX)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Side = Literal["key", "value"]
 
@@ -88,3 +89,13 @@ def decoded_rows(values: pa.Array, *, failures: Mapping[int, str]) -> Decoded:
 def as_binary(column: pa.Array) -> pa.BinaryArray:
     """Any of Arrow's string and binary layouts as plain binary; casts of text to bytes copy nothing."""
     return column if column.type == pa.binary() else column.cast(pa.binary())
+
+
+def flat_offsets(values: pa.Array) -> pa.Int32Array:
+    """Where the elements of each list (or map) begin in `flatten()`, which leaves out what stands below nulls."""
+    lists = values
+    if pa.types.is_map(values.type):
+        entry = pa.struct([("key", values.type.key_type), ("value", values.type.item_type)])
+        lists = values.cast(pa.list_(entry))
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])

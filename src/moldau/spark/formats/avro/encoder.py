@@ -13,8 +13,7 @@ from fastavro.validation import ValidationError, validate
 
 from moldau.spark.formats.avro.decoder import UNREADABLE
 from moldau.spark.formats.avro.schema import AvroSchema, avro_document_of, avro_schema_of
-from moldau.spark.formats.interface import EncodingFailed, FormatError, Side
-from moldau.spark.formats.lists import flat_offsets
+from moldau.spark.formats.interface import EncodingFailed, FormatError, Side, flat_offsets
 from moldau.spark.formats.type_names import spark_name, struct_fields
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from moldau.spark.formats.interface import FormatError, Side, as_binary
-from moldau.spark.formats.lists import flat_offsets
+from moldau.spark.formats.interface import FormatError, Side, as_binary, flat_offsets
 from moldau.spark.formats.type_names import spark_name, struct_fields
 
 NEEDS_ESCAPES = r'["\\\x00-\x1f\x7f]'

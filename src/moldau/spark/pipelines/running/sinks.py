@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from confluent_kafka import KafkaException
+
+from moldau.spark.clients.librdkafka import NoAnswer, ensure_topic, reason
+from moldau.spark.clients.settings import client_settings
 from moldau.spark.dead_letters.letters import HEADER_PREFIX
+from moldau.spark.option_values import OptionValues
 from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Location, Output, Plan, Query, Schedule, Sink
 from moldau.spark.pipelines.running.sources import (
     DELETED,
@@ -17,7 +22,6 @@ from moldau.spark.pipelines.running.sources import (
     TABLE_OPTIONS,
     topic_options,
 )
-from moldau.spark.pipelines.running.topics import ensure_topic
 from moldau.spark.running_batch import QUERY_PROPERTY
 
 if TYPE_CHECKING:
@@ -106,8 +110,14 @@ class Job:
         self.frame.write.format(_format(self.sink.endpoint)).options(**self.options).mode(mode).save()
 
     def _prepare(self) -> None:
-        if self.sink.endpoint.connector is Connector.TOPIC:
-            ensure_topic(self.options, self.sink.endpoint.location)
+        """The topic is made before the first result: a transaction can't note progress in one that is not there."""
+        if self.sink.endpoint.connector is not Connector.TOPIC:
+            return
+        topic = self.sink.endpoint.location
+        try:
+            ensure_topic(client_settings(OptionValues(self.options), side="producer"), topic)
+        except KafkaException as wrong:
+            raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
 
 
 def job_of(sink: Sink, frame: DataFrame, plan: Plan, folder: Path) -> Job:
