@@ -275,7 +275,7 @@ def test_a_store_of_another_cluster_is_refused(tmp_path: Path) -> None:
         async with controlling(path):
             pass
         store = await SqliteStore.open(path, SystemClock())
-        with pytest.raises(StoreError, match="belongs to cluster cluster, the data folder to other"):
+        with pytest.raises(StoreError, match="belongs to cluster cluster, the log directory to other"):
             await Controller.open(store, 1, cluster_id="other")
         await store.close()
 

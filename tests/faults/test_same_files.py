@@ -85,7 +85,7 @@ def dump(*files: Path, arguments: tuple[str, ...]) -> str:
 
 @pytest.fixture(scope="module")
 def our_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[Stored]]]:
-    """A data folder after a clean stop, and what clients read from it before."""
+    """A log directory after a clean stop, and what clients read from it before."""
     data_dir = tmp_path_factory.mktemp("moldau")
     with moldau.run(data_dir=data_dir, overrides=EAGER_CLEANER) as broker:
         bootstrap = broker.bootstrap_servers

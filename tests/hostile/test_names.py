@@ -1,4 +1,4 @@
-"""Topic names that would leave the data folder, or not fit into it."""
+"""Topic names that would leave the log directory, or not fit into it."""
 
 from __future__ import annotations
 

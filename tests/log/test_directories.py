@@ -1,4 +1,4 @@
-"""Whose the data folders are, and which partitions live in them."""
+"""Whose the log directories are, and which partitions live in them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_another_process_holds_a_folder_until_it_ends(tmp_path: Path) -> None:
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UnusableDirectory, match=r"/file is not a folder"):
+    with pytest.raises(UnusableDirectory, match=r"/file is not a directory"):
         LogDirectories.open([tmp_path / "file"], node_id=1)
 
 

@@ -172,8 +172,11 @@ def test_a_port_has_one_broker(tmp_path: Path) -> None:
     [
         (("--host", "192.0.2.1", "--port", "0"), "choose an address of this machine with --host"),
         (("--host", "nowhere.invalid", "--port", "0"), "choose an address of this machine with --host"),
-        (("--port", "0", "--data-dir", "a-file/data"), "choose a folder that this user may write to with --data-dir"),
-        (("--port", "0", "--data-dir", "/sys/moldau-data"), "choose a folder that this user may write to"),
+        (
+            ("--port", "0", "--data-dir", "a-file/data"),
+            "choose a directory that this user may write to with --data-dir",
+        ),
+        (("--port", "0", "--data-dir", "/sys/moldau-data"), "choose a directory that this user may write to"),
     ],
     ids=str,
 )

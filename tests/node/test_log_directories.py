@@ -1,4 +1,4 @@
-"""Data folders that were forgotten, moved or robbed of a file: no record is lost without a word."""
+"""Log directories that were forgotten, moved or robbed of a file: no record is lost without a word."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_forgotten_folder_is_refused_by_name_until_it_is_given_up(tmp_path: Pa
     first, second = tmp_path / "first", tmp_path / "second"
     home = filled(first, second)
     kept = 0 if home.parent == second else 1
-    with pytest.raises(BrokerFailed, match=rf"{second} \(directory\.id .*--accept-lost-folders") as refused:
+    with pytest.raises(BrokerFailed, match=rf"{second} \(directory\.id .*--accept-lost-log-dirs") as refused:
         running(first)
     assert f"{TOPIC}-" in str(refused.value)
     assert "Traceback" not in str(refused.value)
@@ -64,7 +64,7 @@ def test_a_forgotten_folder_is_refused_by_name_until_it_is_given_up(tmp_path: Pa
     refused_again = run_to_its_end("--port", "0", "--override", f"log.dirs={first},{second}", cwd=tmp_path)
     assert str(second) in refused_again.stderr, "a new and empty folder in the place of the old one is not the old one"
     assert refused_again.returncode == 1
-    with started("--data-dir", str(first), "--accept-lost-folders", cwd=tmp_path) as (broker, port):
+    with started("--data-dir", str(first), "--accept-lost-log-dirs", cwd=tmp_path) as (broker, port):
         assert values_in(f"127.0.0.1:{port}")[kept] == VALUES
         assert values_in(f"127.0.0.1:{port}")[1 - kept] == []
         broker.terminate()
@@ -77,13 +77,13 @@ def test_without_the_folder_of_the_metadata_the_others_are_refused(tmp_path: Pat
     filled(first, second)
     first.rename(tmp_path / "elsewhere")
     for folders in ([second], [first, second]):
-        with pytest.raises(BrokerFailed, match=rf"{first}/moldau-metadata\.db.*--accept-lost-folders"):
+        with pytest.raises(BrokerFailed, match=rf"{first}/moldau-metadata\.db.*--accept-lost-log-dirs"):
             running(*folders)
     shutil.rmtree(first, ignore_errors=True)
     (tmp_path / "elsewhere").rename(first)
     with running(second, first) as broker:
         assert values_in(broker.bootstrap_servers) == [VALUES, VALUES]
-    with started("--data-dir", str(second), "--accept-lost-folders", cwd=tmp_path) as (_, port):
+    with started("--data-dir", str(second), "--accept-lost-log-dirs", cwd=tmp_path) as (_, port):
         assert sorted(values_in(f"127.0.0.1:{port}"))[-1] == VALUES
     running(second).stop()
 

@@ -132,7 +132,7 @@ NOTES = MappingProxyType(
             "UNKNOWN_SERVER_ERROR after adding some; answers are in the order of the request"
         ),
         ApiKey.DESCRIBE_CLUSTER: "no broker is ever fenced, so asking for fenced ones changes nothing",
-        ApiKey.DESCRIBE_LOG_DIRS: "no replica moves between folders, and no folder is closed to new partitions",
+        ApiKey.DESCRIBE_LOG_DIRS: "no replica moves between log directories, and none is closed to new partitions",
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
             "an empty topic name is an INVALID_TOPIC_EXCEPTION, where Kafka answers UNKNOWN_SERVER_ERROR"
         ),
@@ -140,7 +140,7 @@ NOTES = MappingProxyType(
         ApiKey.CREATE_ACLS: _NO_AUTHORIZER,
         ApiKey.DELETE_ACLS: _NO_AUTHORIZER,
         ApiKey.ALTER_REPLICA_LOG_DIRS: (
-            "a replica stays where it is: another folder that the broker has is an INVALID_REQUEST"
+            "a replica stays where it is: another log directory of the broker is an INVALID_REQUEST"
         ),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: "with one broker, a partition can only be given the replicas that it has",
         ApiKey.DESCRIBE_QUORUM: (

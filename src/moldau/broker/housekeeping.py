@@ -74,7 +74,7 @@ class Housekeeping:
 
     async def write_checkpoints(self, _: int) -> None:
         directories = self._services.directories
-        pending = Checkpoints.of_folders(directories.usable_paths)
+        pending = Checkpoints.of_directories(directories.usable_paths)
         async for stored in in_slices(directories.logs()):
             pending.note(stored)
         failures = await asyncio.get_running_loop().run_in_executor(self._executor, pending.write_all)

@@ -150,7 +150,7 @@ async def _unless(stop: asyncio.Event | None, opening: asyncio.Future[list[None]
 
 
 def _home(job: LogJob) -> str | None:
-    """The data folder whose threads do a job; None when there is no place for a new log."""
+    """The log directory whose threads do a job; None when there is no place for a new log."""
     return job.homes[0].path if job.homes else job.reserved
 
 

@@ -29,7 +29,7 @@ class BrokerImage(msgspec.Struct, frozen=True, array_like=True):
     rack: str | None = None
     epoch: int = 0
     fenced: bool = False
-    directories: dict[str, str] = {}  # the id of each data folder and where it was seen last
+    directories: dict[str, str] = {}  # the id of each log directory and where it was seen last
 
 
 class PartitionImage(msgspec.Struct, frozen=True, array_like=True):

@@ -96,7 +96,7 @@ class Controller:
             known = await controller.write(lambda image: decide_create_cluster(image, cluster_id))
         if known != cluster_id:
             await controller.close()
-            raise StoreError(f"the metadata store belongs to cluster {known}, the data folder to {cluster_id}")
+            raise StoreError(f"the metadata store belongs to cluster {known}, the log directory to {cluster_id}")
         return controller
 
     @classmethod

@@ -28,7 +28,7 @@ PROBE_BYTES = 65_536  # room for a few batches, or an append would be the next t
 
 
 class DataDirectory:
-    """One data folder and what its checkpoints said when it was opened."""
+    """One log directory and what its checkpoints said when it was opened."""
 
     __slots__ = (
         "clean", "failure", "folders", "high_watermarks", "lock", "meta", "passing", "path", "recovery_points",

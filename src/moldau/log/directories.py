@@ -1,4 +1,4 @@
-"""The data folders of a broker: whose they are, which partitions are in them, and where new ones go."""
+"""The log directories of a broker: whose they are, which partitions are in them, and where new ones go."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _NOT_PARTITIONS = (DELETED_FOLDER, "-stray", "-future")
 
 
 class Checkpoints(NamedTuple):
-    """Offsets for each file in each folder, noted log by log; writing them may be left to a thread."""
+    """Offsets for each file in each log directory, noted log by log; writing them may be left to a thread."""
 
     files: list[tuple[str, str, dict[TopicPartition, int]]]
 
     @classmethod
-    def of_folders(cls, paths: Iterable[str]) -> Checkpoints:
+    def of_directories(cls, paths: Iterable[str]) -> Checkpoints:
         return cls([(path, name, {}) for path in paths for name in (RECOVERY_POINTS, LOG_START_OFFSETS)])
 
     def note(self, log: PartitionLog) -> None:
@@ -104,7 +104,7 @@ def _refuse_doubles(directories: list[DataDirectory]) -> None:
 
 
 class LogDirectories:
-    """All data folders of one broker, locked. One event loop owns it, as it owns the logs."""
+    """All log directories of one broker, locked. One event loop owns it, as it owns the logs."""
 
     def __init__(self, directories: list[DataDirectory]) -> None:
         self._directories = {each.path: each for each in directories}
@@ -121,7 +121,7 @@ class LogDirectories:
 
     @classmethod
     def open(cls, paths: Iterable[Path | str], *, node_id: int, cluster_id: str | None = None) -> LogDirectories:
-        """Lock the folders, making those that are not there; `UnusableDirectory` when one belongs to somebody else."""
+        """Lock them, making those that are not there; `UnusableDirectory` when one belongs to somebody else."""
         names = list(dict.fromkeys(os.path.abspath(path) for path in paths))
         locks: dict[str, DirectoryLock] = {}
         try:
@@ -132,11 +132,11 @@ class LogDirectories:
             return cls([DataDirectory(name, locks[name], metas[name]) for name in names])
         except FileExistsError as failure:
             _release(locks.values())
-            raise UnusableDirectory(f"data folder {failure.filename} is not a folder but a file") from failure
+            raise UnusableDirectory(f"log directory {failure.filename} is not a directory but a file") from failure
         except OSError as failure:
             _release(locks.values())
             where = failure.filename or ", ".join(names)
-            raise UnusableDirectory(f"data folder {where}: {failure.strerror}{_advice(failure)}") from failure
+            raise UnusableDirectory(f"log directory {where}: {failure.strerror}{_advice(failure)}") from failure
         except BaseException:
             _release(locks.values())
             raise
@@ -318,8 +318,8 @@ class LogDirectories:
         return [each.path for each in self._directories.values() if each.state is not State.OFFLINE]
 
     def checkpoints(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> Checkpoints:
-        """Recovery points and log starts of all folders, and the high watermarks if they are given."""
-        pending = Checkpoints.of_folders(self.usable_paths)
+        """Recovery points and log starts of all log directories, and the high watermarks if they are given."""
+        pending = Checkpoints.of_directories(self.usable_paths)
         for log in self._logs.values():
             pending.note(log)
         if high_watermarks is not None:
@@ -331,7 +331,7 @@ class LogDirectories:
     def close(
         self, *, broker_epoch: int = NO_BROKER_EPOCH, high_watermarks: Mapping[TopicPartition, int] | None = None
     ) -> None:
-        """Stop cleanly. A folder with a log that could not be closed is recovered at the next start."""
+        """Stop cleanly. A log directory with a log that could not be closed is recovered at the next start."""
         if high_watermarks is None:
             high_watermarks = {partition: int(log.end_offset) for partition, log in self._logs.items()}
         unclean = _close_all(log for log in self._logs.values() if log.offline is None)
@@ -389,4 +389,4 @@ def _release(locks: Iterable[DirectoryLock]) -> None:
 
 def _advice(failure: OSError) -> str:
     is_refused = failure.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-    return "; choose a folder that this user may write to (log.dirs)" if is_refused else ""
+    return "; choose a directory that this user may write to (log.dirs)" if is_refused else ""

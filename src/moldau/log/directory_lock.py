@@ -1,4 +1,4 @@
-"""One broker per data folder, held by a lock that ends with its process."""
+"""One broker per log directory, held by a lock that ends with its process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DirectoryLock:
             os.close(self._fd)
             who = f"process {holder}" if holder else "another broker"
             raise UnusableDirectory(
-                f"data folder {directory} is in use: {who} holds {path}; stop it or choose another folder (log.dirs)"
+                f"log directory {directory} is in use: {who} holds {path}; stop it or choose another (log.dirs)"
             ) from None
         with contextlib.suppress(OSError):  # the number is for people, and a full disk has no room for it
             os.ftruncate(self._fd, 0)

@@ -1,4 +1,4 @@
-"""`meta.properties`: whose data a folder holds, so that no broker serves another's by mistake."""
+"""`meta.properties`: whose data a log directory holds, so that no broker serves another's by mistake."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ADVICE = "restore it from a backup, or move it away: a start makes it anew from 
 
 
 class UnusableDirectory(Exception):
-    """A data folder that this broker must not or cannot use; the message says which one, and why."""
+    """A log directory that this broker must not or cannot use; the message says which one, and why."""
 
 
 class NoPlace(UnusableDirectory):
-    """No data folder takes a new partition now; with room on the disk again one will."""
+    """No log directory takes a new partition now; with room on the disk again one will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class MetaProperties:
 
 
 def read_meta_properties(directory: str) -> MetaProperties | None:
-    """None for a folder that belongs to nobody yet."""
+    """None for a log directory that belongs to nobody yet."""
     path = f"{directory}/{FILE_NAME}"
     try:
         data = read_whole(path)
@@ -75,7 +75,7 @@ def write_meta_properties(directory: str, meta: MetaProperties) -> None:
 
 
 def claim(directories: list[str], *, node_id: int, cluster_id: str | None) -> dict[str, MetaProperties]:
-    """The properties of each folder, which all belong to one node of one cluster; new ones are marked as ours."""
+    """Those of each log directory, which all belong to one node of one cluster; new ones are marked as ours."""
     known = {path: read_meta_properties(path) for path in directories}
     for path, meta in known.items():
         if meta is None:

@@ -25,7 +25,7 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """A data folder that has a folder for the partition, and what its checkpoints say of it."""
+    """A log directory that has a folder for the partition, and what its checkpoints say of it."""
 
     path: str
     clean: bool
@@ -35,7 +35,7 @@ class Home:
 
 @dataclass(slots=True, eq=False)
 class LogJob:
-    """What to open or create, and then what became of it; `places` are the data folders for a new log, best first."""
+    """What to open or create, and what became of it; `places` are the log directories for a new one, best first."""
 
     partition: TopicPartition
     topic_id: TopicId
@@ -46,7 +46,7 @@ class LogJob:
     log: PartitionLog | None = None
     is_new: bool = False
     reserved: str | None = None  # the place that counts the partition already
-    strayed: list[str] = field(default_factory=list)  # data folders whose folder of the name was another topic's
+    strayed: list[str] = field(default_factory=list)  # log directories whose folder of the name was another topic's
     failure: UnusableDirectory | None = None
     refusals: list[tuple[str, OSError]] = field(default_factory=list)
     scanned_bytes: int = 0
@@ -130,7 +130,7 @@ class LogJob:
             self.is_new = True
             return log
         reason = f": {self.refusals[-1][1].strerror}" if self.refusals else ""
-        raise NoPlace(f"no data folder can be written to{reason}: {self.partition} has no place")
+        raise NoPlace(f"no log directory can be written to{reason}: {self.partition} has no place")
 
     def _make_room(self, path: str) -> None:
         """What stands where a new folder goes is nobody's: a deletion that did not get through left it, or a user."""

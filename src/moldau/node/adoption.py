@@ -1,4 +1,4 @@
-"""Taking over data folders that another broker wrote, Apache Kafka's for one, whose metadata we don't have."""
+"""Taking over log directories that another broker wrote, Apache Kafka's for one, whose metadata we don't have."""
 
 from __future__ import annotations
 

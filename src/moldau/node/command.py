@@ -109,7 +109,7 @@ def parse(arguments: list[str]) -> Namespace:
         "--no-kafka-environment", action="store_true", help="read no KAFKA_* variables and no CLUSTER_ID"
     )
     parser.add_argument(
-        "--accept-lost-folders", action="store_true", help="start although a data folder and its records are gone"
+        "--accept-lost-log-dirs", action="store_true", help="start although a log directory and its records are gone"
     )
     add_logging(parser)
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
@@ -176,7 +176,7 @@ async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> No
         config,
         announce=announcer(options, begun_s=begun_s),
         stop=stop.asked,
-        accept_lost_folders=options.accept_lost_folders,
+        accept_lost_log_dirs=options.accept_lost_log_dirs,
         cluster_id=cluster_id(environment(options)),
     )
     log_stop(stop)
@@ -326,7 +326,7 @@ def advise(wrong: OSError, *, is_listener: bool) -> str | None:
         return "the current directory was deleted, change to another one or name a whole path with --data-dir"
     if not is_listener:
         refusals = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
-        return "choose a folder that this user may write to with --data-dir" if wrong.errno in refusals else None
+        return "choose a directory that this user may write to with --data-dir" if wrong.errno in refusals else None
     if wrong.errno == errno.EACCES:
         return "this user may not listen there, choose a port above 1023 with --port"
     if wrong.errno == errno.EADDRNOTAVAIL or isinstance(wrong, socket.gaierror):

@@ -1,4 +1,4 @@
-"""What a start looks at before it trusts its data folders: whose they are, and whether one of them was forgotten."""
+"""What a start looks at before it trusts its log directories: whose they are, and whether one of them was forgotten."""
 
 from __future__ import annotations
 
@@ -23,65 +23,65 @@ LOCATION_FILE = "moldau-metadata.location"
 NAMED_MAX = 10
 
 
-async def open_folders(
-    config: BrokerConfig, clock: Clock, *, accept_lost_folders: bool, cluster_id: str | None = None
+async def open_log_dirs(
+    config: BrokerConfig, clock: Clock, *, accept_lost_log_dirs: bool, cluster_id: str | None = None
 ) -> LogDirectories:
     """`cluster_id` is for a cluster that begins here; data that is there has an id already."""
-    folders = [Path(each) for each in config.log_dirs]
-    if not accept_lost_folders:
-        _refuse_lost_metadata(folders)
-    known = await _stored_cluster_id(folders, clock)
-    if known is None and not any(read_meta_properties(str(folder)) for folder in folders):
+    log_dirs = [Path(each) for each in config.log_dirs]
+    if not accept_lost_log_dirs:
+        _refuse_lost_metadata(log_dirs)
+    known = await _stored_cluster_id(log_dirs, clock)
+    if known is None and not any(read_meta_properties(str(log_dir)) for log_dir in log_dirs):
         known = cluster_id
-    opened = LogDirectories.open(folders, node_id=config.node_id, cluster_id=known)
+    opened = LogDirectories.open(log_dirs, node_id=config.node_id, cluster_id=known)
     if cluster_id not in (None, opened.cluster_id):
         LOGGER.warning("CLUSTER_ID=%s is not used: the data belongs to cluster %s", cluster_id, opened.cluster_id)
     return opened
 
 
-def _metadata_path(folders: Sequence[Path]) -> Path:
-    """In the folder that has it, or else in the first: `log.dirs` in another order must not begin a new cluster."""
-    paths = dict.fromkeys(folder.resolve() / METADATA_FILE for folder in folders)
+def _metadata_path(log_dirs: Sequence[Path]) -> Path:
+    """Where it is, or else in the first one: `log.dirs` in another order must not begin a new cluster."""
+    paths = dict.fromkeys(log_dir.resolve() / METADATA_FILE for log_dir in log_dirs)
     found = [path for path in paths if path.exists()]
     if len(found) > 1:
         raise UnusableDirectory(f"{found[0]} and {found[1]} are two brokers' metadata; move the wrong one away")
-    return found[0] if found else folders[0] / METADATA_FILE
+    return found[0] if found else log_dirs[0] / METADATA_FILE
 
 
-def _refuse_lost_metadata(folders: Sequence[Path]) -> None:
-    """Without the folder that has the metadata, the others would be taken for those of a broker that had none."""
-    if _metadata_path(folders).exists():
+def _refuse_lost_metadata(log_dirs: Sequence[Path]) -> None:
+    """Without the one that has the metadata, the others would be taken for those of a broker that had none."""
+    if _metadata_path(log_dirs).exists():
         return
-    for folder in folders:
-        noted = (read_whole(f"{folder}/{LOCATION_FILE}") or b"").decode("utf-8", "replace").strip()
+    for log_dir in log_dirs:
+        noted = (read_whole(f"{log_dir}/{LOCATION_FILE}") or b"").decode("utf-8", "replace").strip()
         if noted:
             raise UnusableDirectory(
-                f"log.dirs has no metadata; that of {folder} was {noted}; "
-                "bring its folder back, or lose what is in it for good with --accept-lost-folders"
+                f"log.dirs has no metadata; that of {log_dir} was {noted}; "
+                "bring its directory back, or lose what is in it for good with --accept-lost-log-dirs"
             )
 
 
-async def open_metadata(folders: Sequence[Path], clock: Clock) -> SqliteStore:
-    """The store, once it is there and each other folder says where."""
-    path = _metadata_path(folders)
+async def open_metadata(log_dirs: Sequence[Path], clock: Clock) -> SqliteStore:
+    """The store, once it is there and each other log directory says where."""
+    path = _metadata_path(log_dirs)
     store = await SqliteStore.open(path, clock)
-    _note_location(path.resolve(), folders)
+    _note_location(path.resolve(), log_dirs)
     return store
 
 
-def _note_location(location: Path, folders: Sequence[Path]) -> None:
-    for folder in folders:
-        path, text = f"{folder}/{LOCATION_FILE}", f"{location}\n".encode()
-        if folder.resolve() == location.parent:
+def _note_location(location: Path, log_dirs: Sequence[Path]) -> None:
+    for log_dir in log_dirs:
+        path, text = f"{log_dir}/{LOCATION_FILE}", f"{location}\n".encode()
+        if log_dir.resolve() == location.parent:
             remove_if_there(path)
         elif read_whole(path) != text:
             replace(path, text, sync=True)
 
 
-async def _stored_cluster_id(folders: Sequence[Path], clock: Clock) -> str | None:
-    """The cluster's id from the metadata, where every folder has lost its `meta.properties`; else they say it."""
-    path = _metadata_path(folders)
-    if not path.exists() or any(read_meta_properties(str(folder)) for folder in folders):
+async def _stored_cluster_id(log_dirs: Sequence[Path], clock: Clock) -> str | None:
+    """The cluster's id from the metadata, where all log directories lost `meta.properties`; else they say it."""
+    path = _metadata_path(log_dirs)
+    if not path.exists() or any(read_meta_properties(str(log_dir)) for log_dir in log_dirs):
         return None
     store = await SqliteStore.open(path, clock)
     try:
@@ -93,8 +93,8 @@ async def _stored_cluster_id(folders: Sequence[Path], clock: Clock) -> str | Non
     return cluster_id or None
 
 
-def refuse_lost_folders(image: ClusterImage, directories: LogDirectories, *, broker_id: int) -> None:
-    """A broker that lacks a data folder it had would serve the partitions in it as empty ones."""
+def refuse_lost_log_dirs(image: ClusterImage, directories: LogDirectories, *, broker_id: int) -> None:
+    """A broker that lacks a log directory it had would serve the partitions in it as empty ones."""
     here = {directories.directory_id(path) for path in directories.paths}
     registered = image.brokers.get(broker_id)
     lost = [
@@ -106,7 +106,7 @@ def refuse_lost_folders(image: ClusterImage, directories: LogDirectories, *, bro
     if lost and missing:
         raise UnusableDirectory(
             f"log.dirs lacks what was {_enumerated(lost)}, and {len(missing)} partitions have no folder "
-            f"({_enumerated(missing)}); bring it back, or lose its records for good with --accept-lost-folders"
+            f"({_enumerated(missing)}); bring it back, or lose its records for good with --accept-lost-log-dirs"
         )
 
 

@@ -39,7 +39,7 @@ from moldau.log.open_files import segments_max
 from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.leadership import Halt, lead_again, watch_directories
-from moldau.node.log_directories import open_folders, open_metadata, refuse_lost_folders, report_missing
+from moldau.node.log_directories import open_log_dirs, open_metadata, refuse_lost_log_dirs, report_missing
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.store.store import StoreError
 
@@ -55,7 +55,7 @@ async def serve(
     *,
     announce: Callable[[Running], None],
     stop: asyncio.Event,
-    accept_lost_folders: bool = False,
+    accept_lost_log_dirs: bool = False,
     cluster_id: str | None = None,
 ) -> None:
     """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`, and later as `Halted`."""
@@ -64,7 +64,7 @@ async def serve(
         async with AsyncExitStack() as running:
             try:
                 node = await start(
-                    config, running, halt=halt, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id
+                    config, running, halt=halt, accept_lost_log_dirs=accept_lost_log_dirs, cluster_id=cluster_id
                 )
             except (UnusableDirectory, StoreError, ApiError) as wrong:
                 raise StartFailed(str(wrong)) from wrong
@@ -83,12 +83,12 @@ async def serve(
 
 
 async def start(
-    config: BrokerConfig, running: AsyncExitStack, *, halt: Halt, accept_lost_folders: bool, cluster_id: str | None
+    config: BrokerConfig, running: AsyncExitStack, *, halt: Halt, accept_lost_log_dirs: bool, cluster_id: str | None
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     clock = SystemClock()
     listeners = bind(config, running)
-    directories = await open_folders(config, clock, accept_lost_folders=accept_lost_folders, cluster_id=cluster_id)
+    directories = await open_log_dirs(config, clock, accept_lost_log_dirs=accept_lost_log_dirs, cluster_id=cluster_id)
     running.callback(directories.end)
     directories.open_files.limit = segments_max(descriptors_for_connections())
     executor = threads(running)
@@ -96,8 +96,8 @@ async def start(
     running.push_async_callback(store.close)
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
     running.push_async_callback(controller.close)
-    if not accept_lost_folders:
-        refuse_lost_folders(controller.image, directories, broker_id=config.node_id)
+    if not accept_lost_log_dirs:
+        refuse_lost_log_dirs(controller.image, directories, broker_id=config.node_id)
 
     partitions = Partitions()
     producer_ids = ProducerIds(controller)

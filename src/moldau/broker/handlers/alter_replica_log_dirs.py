@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: a replica that is where it shall be stays there; none moves to another folder yet."""
+"""AlterReplicaLogDirs: a replica that is where it shall be stays there; none moves to another log directory yet."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""DescribeLogDirs: how large each partition is, folder by folder.
+"""DescribeLogDirs: how large each partition is, log directory by log directory.
 
-v3 has an error for the request as a whole, v4 tells the size of the disk, v5 whether the folder takes new partitions.
+v3 has an error for the request as a whole, v4 tells the size of the disk, v5 whether it takes new partitions.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _chosen(wanted: set[tuple[str, int]], partitions: Partitions) -> list[Partit
 
 
 def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
-    """No list asks for everything, an empty one for the folders alone."""
+    """No list asks for everything, an empty one for the log directories alone."""
     if request.topics is None:
         return None
     return {(topic.topic, index) for topic in request.topics for index in topic.partitions}
@@ -72,7 +72,7 @@ def _describe(path: str, sizes: list[Size]) -> DescribeLogDirsResult:
         return _failed(path)
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
     for topic, index, size_bytes in sorted(sizes):
-        # Only a replica on its way to another folder lags behind itself, and none moves here.
+        # Only a replica on its way to another log directory lags behind itself, and none moves here.
         by_topic.setdefault(topic, []).append(
             DescribeLogDirsPartition(
                 partition_index=index, partition_size=size_bytes, offset_lag=0, is_future_key=False

@@ -193,12 +193,12 @@ class BrokerConfig:
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        """The data folders, each once, in the order given."""
+        """The log directories, each once, in the order given."""
         chosen = "log.dir" if self._values["log.dirs"] is None else "log.dirs"
-        folders = tuple(dict.fromkeys(each for each in self.items(chosen) if each))
-        if not folders:
-            raise ConfigError(chosen, "", "at least one folder")
-        return folders
+        log_dirs = tuple(dict.fromkeys(each for each in self.items(chosen) if each))
+        if not log_dirs:
+            raise ConfigError(chosen, "", "at least one directory")
+        return log_dirs
 
     def advertised(self, bound_ports: Mapping[str, Integer], hostname: str) -> tuple[ListenerConfig, ...]:
         """What clients are told once the sockets are bound."""

@@ -35,7 +35,9 @@ class Cleaner:
         self.memory_bytes = memory_bytes
         self._throttle = throttle
         self._clean: dict[tuple[str, TopicPartition], tuple[TopicId, int]] = {}
-        self._loaded: dict[str, dict[TopicPartition, int]] = {}  # checkpoints of folders, until a log claims its own
+        self._loaded: dict[
+            str, dict[TopicPartition, int]
+        ] = {}  # checkpoints of log directories, until a log claims its own
         self._uncleanable: set[tuple[TopicId, TopicPartition]] = set()
 
     def __len__(self) -> int:

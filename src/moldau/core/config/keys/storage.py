@@ -70,13 +70,13 @@ STORAGE_KEYS = (
         at_least(1),
         "A record becomes eligible for compaction at this age at the latest.",
     ),
-    ConfigDef("log.dir", LIST, ("./moldau-data",), list_of(), "The folder of the data when log.dirs is not given."),
+    ConfigDef("log.dir", LIST, ("./moldau-data",), list_of(), "The log directory when log.dirs is not given."),
     ConfigDef(
         "log.dirs",
         LIST,
         None,
         list_of(),
-        "The folders of the data, comma-separated; a new partition goes to the one that holds fewest.",
+        "The log directories, comma-separated; a new partition goes to the one that holds fewest.",
     ),
     ConfigDef("cordoned.log.dirs", LIST, (), list_of(may_be_empty=True)),
     ConfigDef(
@@ -184,7 +184,7 @@ STORAGE_KEYS = (
         INT,
         2,
         at_least(1),
-        "How many logs of a folder are recovered side by side at start.",
+        "How many logs of a log directory are recovered side by side at start.",
     ),
     ConfigDef(
         "log.message.timestamp.type",
