@@ -20,6 +20,7 @@ from moldau.spark.options import READ_COMMITTED, Subscription
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 
 PLACES_TOLD_MAX = 5
+LEADER_CHANGED = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
 
 
 class Cluster:
@@ -94,12 +95,17 @@ class Cluster:
         asked = {ClientPartition(place.topic, place.partition): spec for place, spec in specs.items()}
 
         def ask() -> Offsets:
-            futures = admin_client(self.settings).list_offsets(
-                asked, isolation_level=self.isolation, request_timeout=ANSWER_S_MAX
-            )
-            return {
-                TopicPartition(place.topic, place.partition): each.result().offset for place, each in futures.items()
-            }
+            admin = admin_client(self.settings)
+            futures = admin.list_offsets(asked, isolation_level=self.isolation, request_timeout=ANSWER_S_MAX)
+            try:
+                return {
+                    TopicPartition(place.topic, place.partition): each.result().offset
+                    for place, each in futures.items()
+                }
+            except KafkaException as wrong:
+                if wrong.args[0].code() in LEADER_CHANGED:
+                    admin.list_topics(timeout=ANSWER_S_MAX)  # or the library asks with the old epoch for minutes
+                raise
 
         try:
             return patiently(ask)
