@@ -4,7 +4,8 @@
     python -m bench.coordinator_stalls --scale 0.1          a quick try
     python -m bench.coordinator_stalls --only expiry        deeds with this in their name, and what they need
 
-The prober is a process of its own, as is the broker. `quiet` is what the machine itself adds.
+The prober is a process of its own, as is the broker. `quiet` is what the machine itself adds, and `loop` is the longest
+turn of the broker's loop in processor time.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import moldau
 from bench.prober import Prober
+from bench.watched_broker import Watched, described, watched
 from moldau.core.errors import ErrorCode
 from moldau.wire.messages import (
     CreateTopicsRequest,
@@ -189,9 +190,11 @@ def deeds(client: Client) -> Iterator[Deed]:
     yield "expiry of transactional ids, 15 s", lambda: time.sleep(15)
 
 
-def report(prober: Prober, name: str, deed: Callable[[], None]) -> None:
+def report(running: Watched, prober: Prober, name: str, deed: Callable[[], None]) -> None:
+    begun_s = time.monotonic()
     took_s, seen = prober.during(deed)
-    sys.stdout.write(f"| {name} | {took_s:.2f} s | {seen.longest_ms:.0f} ms of {seen.count:,} |\n")
+    hold = described(running.longest(begun_s))
+    sys.stdout.write(f"| {name} | {took_s:.2f} s | {seen.longest_ms:.0f} ms of {seen.count:,} | {hold} |\n")
     sys.stdout.flush()
 
 
@@ -200,21 +203,20 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="a part of the million offsets and 20,000 groups")
     parser.add_argument("--only", default="", help="deeds with this in their name")
     options = parser.parse_args()
-    sys.stdout.write(f"| deed | took | ApiVersions, longest of n |\n|{'---|' * 3}\n")
+    sys.stdout.write(f"| deed | took | ApiVersions, longest of n | loop | longest callback |\n|{'---|' * 5}\n")
     with tempfile.TemporaryDirectory() as folder:
-        with moldau.run(data_dir=folder, overrides=OFTEN) as running:
-            address = running.host, running.port
-            client = Client(address, options.scale)
+        with watched(folder, OFTEN) as running:
+            client = Client(running.address, options.scale)
             client.prepare()
-            with Prober(address) as prober:
+            with Prober(running.address) as prober:
                 for name, deed in deeds(client):
                     if options.only in name:
-                        report(prober, name, deed)
+                        report(running, prober, name, deed)
                 client.commit_big()
-        with moldau.run(data_dir=folder, overrides=OFTEN) as running, Prober((running.host, running.port)) as prober:
-            client = Client((running.host, running.port), options.scale)
-            report(prober, "start with a million offsets, 20 s", lambda: time.sleep(20))
-            report(prober, "DeleteTopics of a topic with a million offsets", client.delete_topic)
+        with watched(folder, OFTEN) as running, Prober(running.address) as prober:
+            client = Client(running.address, options.scale)
+            report(running, prober, "start with a million offsets, 20 s", lambda: time.sleep(20))
+            report(running, prober, "DeleteTopics of a topic with a million offsets", client.delete_topic)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 
 Two processes of their own send one request after the other, each on its own connection, and note how long each answer
 took; the client that does the deed is a third one. `quiet` is the same without any deed: what the machine itself adds.
+`loop` is the longest turn of the broker's loop in processor time, for which nobody else on the machine is to blame.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import moldau
 from bench.prober import SETTLE_S, Answers, probe
+from bench.watched_broker import Watched, described, watched
 from moldau.wire.messages import (
     ApiVersionsRequest,
     CreateTopicsRequest,
@@ -143,18 +144,18 @@ def deeds(client: Client, partitions: int) -> Iterator[tuple[str, Callable[[], N
 
 
 @contextmanager
-def broker(bootstrap: str | None, data_dir: str | None) -> Iterator[Address]:
+def broker(bootstrap: str | None, data_dir: str | None) -> Iterator[tuple[Address, Watched | None]]:
     if bootstrap is not None:
         host, _, port = bootstrap.rpartition(":")
-        yield host, int(port)
+        yield (host, int(port)), None
         return
     often = {
         "log.retention.check.interval.ms": 2_000,
         "log.flush.offset.checkpoint.interval.ms": 3_000,
         "producer.id.expiration.check.interval.ms": 2_500,
     }
-    with TemporaryDirectory(dir=data_dir) as folder, moldau.run(overrides=often, data_dir=folder) as running:
-        yield running.host, running.port
+    with TemporaryDirectory(dir=data_dir) as folder, watched(folder, often) as running:
+        yield running.address, running
 
 
 def say(line: str) -> None:
@@ -162,17 +163,19 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def measure(address: Address, partitions: int) -> None:
+def measure(address: Address, running: Watched | None, partitions: int) -> None:
     client = Client(address)
     client.create(PROBED, partitions=1)
     probers = Probers(address)
-    say(f"| deed | took | ApiVersions, longest of n | Produce, longest of n |\n|{'---|' * 4}")
+    say(f"| deed | took | ApiVersions, longest of n | Produce, longest of n | loop | callback |\n|{'---|' * 6}")
     try:
         for name, deed in deeds(client, partitions):
+            begun_s = time.monotonic()
             took_s, (versions, produced) = probers.during(deed)
+            hold = " |" if running is None else described(running.longest(begun_s))
             say(
                 f"| {name} | {took_s:.2f} s | {versions.longest_ms:.0f} ms of {versions.count:,} "
-                f"| {produced.longest_ms:.0f} ms of {produced.count:,} |"
+                f"| {produced.longest_ms:.0f} ms of {produced.count:,} | {hold} |"
             )
     finally:
         probers.stop()
@@ -188,8 +191,8 @@ def main() -> None:
     parser.add_argument("--bootstrap", help="a broker that runs already, in place of one of our own")
     options = parser.parse_args()
     for partitions in options.partitions:
-        with broker(options.bootstrap, options.data_dir) as address:
-            measure(address, partitions)
+        with broker(options.bootstrap, options.data_dir) as (address, running):
+            measure(address, running, partitions)
 
 
 if __name__ == "__main__":
