@@ -10,6 +10,7 @@ from typing import cast
 from moldau.broker.context import Services
 from moldau.broker.flushing import Flusher
 from moldau.broker.housekeeping import Housekeeping
+from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig
 from tests.broker.test_reconciliation import NOW_MS, append, image, node, run
 
@@ -18,7 +19,12 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
     async def test() -> None:
         async with node(tmp_path) as broker:
             with ThreadPoolExecutor(1) as executor:
-                world = SimpleNamespace(config=BrokerConfig(), partitions=broker.partitions, flusher=Flusher(executor))
+                world = SimpleNamespace(
+                    config=BrokerConfig(),
+                    partitions=broker.partitions,
+                    flusher=Flusher(executor),
+                    long_work=LongWork(),
+                )
                 housekeeping = Housekeeping(cast("Services", world), executor)
                 await broker.follow(image(orders=1, other=1))
                 for name in ("orders", "other"):

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from moldau.broker.context import Services
-from moldau.broker.slices import in_slices
+from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ApiError
 from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.compaction.throttle import Throttle
@@ -68,14 +68,14 @@ class Housekeeping:
     async def _usable(self) -> AsyncIterator[Partition]:
         """In slices, what is not in a log directory that is offline, and was not deleted in between."""
         partitions = self._services.partitions
-        async for partition in in_slices([*partitions.all()]):
+        async for partition in in_slices([*partitions.all()], self._services.long_work):
             if partition.log.offline is None and partitions.get(partition.topic, partition.index) is partition:
                 yield partition
 
     async def write_checkpoints(self, _: int) -> None:
         directories = self._services.directories
         pending = Checkpoints.of_directories(directories.usable_paths)
-        async for stored in in_slices(directories.logs()):
+        async for stored in in_slices(directories.logs(), self._services.long_work):
             pending.note(stored)
         failures = await asyncio.get_running_loop().run_in_executor(self._executor, pending.write_all)
         for directory, failure in failures.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import AbstractEventLoop, Future
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -58,6 +58,19 @@ class LongWork:
             self._is_called = bool(self._queue)
             if self._is_called:
                 self._loop.call_soon(self._next)
+
+
+async def in_slices(items: Iterable[T], long_work: LongWork) -> AsyncIterator[T]:
+    """One item after the other; whenever those since the last pause took long enough, others have their turn.
+
+    Anything may happen in a pause, so `items` must not be a view of what may change, and an item may be outdated.
+    """
+    turn = Slice(asyncio.get_running_loop())
+    for item in items:
+        yield item
+        if turn.is_over:
+            await long_work.wait()
+            turn = Slice(asyncio.get_running_loop())
 
 
 class Slice:

@@ -112,7 +112,7 @@ async def start(
         clock=clock,
         controller=controller,
         partitions=partitions,
-        reconciliation=reconcile(config, partitions, directories, running),
+        reconciliation=reconcile(config, partitions, directories, running, long_work=long_work),
         directories=directories,
         producer_ids=producer_ids,
         fetch_sessions=fetch_sessions(config),
@@ -157,12 +157,19 @@ def cold_reads(running: AsyncExitStack) -> ColdReads:
 
 
 def reconcile(
-    config: BrokerConfig, partitions: Partitions, directories: LogDirectories, running: AsyncExitStack
+    config: BrokerConfig,
+    partitions: Partitions,
+    directories: LogDirectories,
+    running: AsyncExitStack,
+    *,
+    long_work: LongWork,
 ) -> Reconciliation:
     """One thread makes and moves all folders, so that nothing of it happens at the same time."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="moldau-folders")
     running.callback(thread.shutdown)
-    reconciliation = Reconciliation(config.node_id, partitions, directories, thread=thread, clock=SystemClock())
+    reconciliation = Reconciliation(
+        config.node_id, partitions, directories, thread=thread, clock=SystemClock(), long_work=long_work
+    )
     running.push_async_callback(reconciliation.stop)
     return reconciliation
 

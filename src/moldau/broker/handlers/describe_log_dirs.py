@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from moldau.broker.answers import ROWS_MAX, Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.partitions import Partitions
-from moldau.broker.slices import in_slices
+from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.replication.partition import Partition
 from moldau.wire.api import ApiKey
@@ -37,12 +38,13 @@ async def describe_log_dirs(
     request: DescribeLogDirsRequest, context: Context
 ) -> DescribeLogDirsResponse | Encoded[DescribeLogDirsResponse]:
     services = context.services
-    wanted = _wanted(request)
     found: dict[str, list[Size]] = {str(path): [] for path in services.directories.paths}
-    everything = [*services.partitions.all()] if wanted is None else _chosen(wanted, services.partitions)
-    async for partition in in_slices(everything):
-        stored = partition.log
-        found[os.path.dirname(stored.path)].append(Size(partition.topic, partition.index, stored.size_bytes()))
+    rows = 0
+    async for partition in in_slices(_wanted(request, services.partitions), services.long_work):
+        if partition is not None:
+            rows += 1
+            stored = partition.log
+            found[os.path.dirname(stored.path)].append(Size(partition.topic, partition.index, stored.size_bytes()))
     failed = {str(path) for path in services.directories.failures}
 
     def shape() -> DescribeLogDirsResponse:
@@ -50,19 +52,20 @@ async def describe_log_dirs(
             results=[_failed(path) if path in failed else _describe(path, sizes) for path, sizes in found.items()]
         )
 
-    return shape() if len(everything) <= ROWS_MAX else await encoded(shape, context)
+    return shape() if rows <= ROWS_MAX else await encoded(shape, context)
 
 
-def _chosen(wanted: set[tuple[str, int]], partitions: Partitions) -> list[Partition]:
-    found = [partitions.get(topic, index) for topic, index in wanted]
-    return [partition for partition in found if partition is not None]
-
-
-def _wanted(request: DescribeLogDirsRequest) -> set[tuple[str, int]] | None:
-    """No list asks for everything, an empty one for the log directories alone."""
+def _wanted(request: DescribeLogDirsRequest, partitions: Partitions) -> Iterator[Partition | None]:
+    """Each once. No list asks for everything, an empty one for the log directories alone."""
     if request.topics is None:
-        return None
-    return {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+        yield from [*partitions.all()]
+        return
+    known: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        for index in topic.partitions:
+            if (topic.topic, index) not in known:
+                known.add((topic.topic, index))
+                yield partitions.get(topic.topic, index)
 
 
 def _describe(path: str, sizes: list[Size]) -> DescribeLogDirsResult:
