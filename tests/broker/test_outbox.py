@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from moldau.broker.outbox import INLINE_BYTES_MAX, Outbox, Part
+from moldau.core.limits import MIB
 from moldau.log.file_range import FileRange
 
 
@@ -87,3 +89,26 @@ def test_more_buffers_than_one_call_takes() -> None:
     assert receive(peer, 6000) == b"".join(b"%04d" % number for number in range(1500))
     ours.close()
     peer.close()
+
+
+class Reader:
+    """A peer that reads as fast as it is sent to."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+
+    def sendmsg(self, buffers: list[bytes], *_: object) -> int:
+        self.calls.append(sum(map(len, buffers)))
+        return self.calls[-1]
+
+
+@pytest.mark.parametrize("count", [40, 4_000], ids=["few long parts", "many short parts"])
+def test_a_peer_that_reads_fast_gets_a_large_answer_in_several_turns(count: int) -> None:
+    """Others have theirs in between, and none of it is copied."""
+    reader = Reader()
+    outbox = Outbox(cast(socket.socket, reader))
+    turns, is_gone = 1, outbox.send([bytes(20 * MIB // count)] * count)
+    while not is_gone:
+        turns, is_gone = turns + 1, outbox.flush()
+    assert turns > 2
+    assert sum(reader.calls) == 20 * MIB // count * count
