@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from moldau.broker.context import Context
@@ -96,10 +96,19 @@ async def _finish(
     return await encoded(lambda: shape(found), context)
 
 
+def by_size(shape: Callable[[], R], rows: int, context: Context) -> R | Coroutine[Any, Any, Encoded[R]]:
+    """A response at once, or by a thread if it has many rows: `shape` must look at nothing that changes."""
+    return shape() if rows <= ROWS_MAX else encoded(shape, context)
+
+
 async def encoded(shape: Callable[[], R], context: Context) -> Encoded[R]:
     """A response that a thread makes and encodes: `shape` must look at nothing that changes."""
-    loop, executor = asyncio.get_running_loop(), context.services.executor
-    return await loop.run_in_executor(executor, lambda: Encoded(shape(), context.version))
+    return await in_thread(lambda: Encoded(shape(), context.version), context)
+
+
+async def in_thread(work: Callable[[], T], context: Context) -> T:
+    """What would hold the loop for long; it must look at nothing that changes, such as a request and an image."""
+    return await asyncio.get_running_loop().run_in_executor(context.services.executor, work)
 
 
 def refuse_repetition(questions: Sequence[Hashable]) -> None:

@@ -5,9 +5,10 @@ An asyncio Future calls back on the next turn of the loop; for a long poll that 
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+import asyncio
+from asyncio import CancelledError, Future
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Answer = TypeVar("Answer")
 
@@ -63,3 +64,24 @@ class DelayedResponse(Generic[Answer]):
         self._is_done = True
         if self._tell is not None:
             self._tell(self)
+
+
+def future_of(later: DelayedResponse[Any]) -> Future[Any]:
+    """For a coroutine that waits for it; whoever gives the future up gives the response up."""
+    future: Future[Any] = asyncio.get_running_loop().create_future()
+
+    def tell(_: object) -> None:
+        if not future.done():
+            failure = later.exception()
+            future.set_result(later.result()) if failure is None else future.set_exception(failure)
+
+    def abandon(_: object) -> None:
+        if future.cancelled():
+            later.cancel()
+
+    if later.done():
+        tell(later)
+    else:
+        later.add_done_callback(tell)
+        future.add_done_callback(abandon)
+    return future

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from moldau.core.errors import ErrorCode
@@ -60,6 +61,10 @@ class Wanted:
         self.leader_epoch = max(NO_PARTITION_LEADER_EPOCH, asked.current_leader_epoch)
         self.last_epoch = max(NO_PARTITION_LEADER_EPOCH, asked.last_fetched_epoch)
 
+    def ask_as(self, other: Wanted) -> None:
+        self.offset, self.bytes_max = other.offset, other.bytes_max
+        self.leader_epoch, self.last_epoch = other.leader_epoch, other.last_epoch
+
 
 class FetchSession:
     __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "uses_topic_ids", "wanted")
@@ -72,7 +77,20 @@ class FetchSession:
         self.created_ms = now_ms
         self.last_used_ms = now_ms
 
-    def update(self, request: FetchRequest) -> None:
+    def update(self, request: FetchRequest, asked: Mapping[WantedKey, Wanted] | None) -> None:
+        if asked is None:
+            self._ask(request)
+        else:
+            for key, one in asked.items():
+                known = self.wanted.setdefault(key, one)
+                if known is not one:
+                    known.ask_as(one)
+        for gone in request.forgotten_topics_data:
+            name = gone.topic_id if self.uses_topic_ids else gone.topic
+            for index in gone.partitions:
+                self.wanted.pop((name, index), None)
+
+    def _ask(self, request: FetchRequest) -> None:
         for topic in request.topics:
             name = topic.topic_id if self.uses_topic_ids else topic.topic
             for asked in topic.partitions:
@@ -81,10 +99,6 @@ class FetchSession:
                     self.wanted[name, asked.partition] = Wanted(name, asked)
                 else:
                     known.ask(asked)
-        for gone in request.forgotten_topics_data:
-            name = gone.topic_id if self.uses_topic_ids else gone.topic
-            for index in gone.partitions:
-                self.wanted.pop((name, index), None)
 
     def move_to_end(self, wanted: Wanted) -> None:
         """Let the partitions that gave nothing this time come first next time."""
@@ -123,12 +137,15 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def plan(self, request: FetchRequest, version: int, now_ms: int) -> Plan | ErrorCode:
+    def plan(
+        self, request: FetchRequest, version: int, now_ms: int, asked: dict[WantedKey, Wanted] | None = None
+    ) -> Plan | ErrorCode:
+        """`asked` is what `wanted_in_full` makes of the request, where that was done before."""
         uses_topic_ids = version >= TOPIC_IDS_SINCE
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             return Plan(
-                wanted_in_full(request, uses_topic_ids),
+                wanted_in_full(request, uses_topic_ids) if asked is None else asked,
                 opens_session=request.session_epoch == INITIAL_EPOCH and version >= 7,
             )
         session = self._sessions.get(request.session_id)
@@ -138,10 +155,10 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.uses_topic_ids != uses_topic_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        session.update(request)
+        session.update(request, asked)
         if not session.wanted:
             del self._sessions[session.id]
-            return Plan(wanted_in_full(request, uses_topic_ids))
+            return Plan(wanted_in_full(request, uses_topic_ids) if asked is None else asked)
         session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.id)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import msgpack, structs
 
 from moldau.broker.answers import Encoded, refuse_repetition
-from moldau.broker.delayed_response import DelayedResponse
+from moldau.broker.delayed_response import DelayedResponse, future_of
 from moldau.coordinator.long_work import chunks
 from moldau.core.limits import LARGE_REQUEST_PART, LARGE_REQUEST_PART_BYTES
 from moldau.wire.decoding import Decoder
@@ -98,27 +98,7 @@ def _portions(elements: list[Any], subject: Subject | None, context: Context, co
 
 async def _answered(answer: Any) -> Any:
     if isinstance(answer, DelayedResponse):
-        return await _future_of(answer)
+        return await future_of(answer)
     if isinstance(answer, Future) or asyncio.iscoroutine(answer):
         return await answer
     return answer
-
-
-def _future_of(later: DelayedResponse[Any]) -> Future[Any]:
-    future: Future[Any] = asyncio.get_running_loop().create_future()
-
-    def tell(_: object) -> None:
-        if not future.done():
-            failure = later.exception()
-            future.set_result(later.result()) if failure is None else future.set_exception(failure)
-
-    def abandon(_: object) -> None:
-        if future.cancelled():
-            later.cancel()
-
-    if later.done():
-        tell(later)
-    else:
-        later.add_done_callback(tell)
-        future.add_done_callback(abandon)
-    return future

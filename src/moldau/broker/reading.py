@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
+from moldau.broker.context import Services
 from moldau.broker.fetch_sessions import Wanted
 from moldau.broker.leaders import current_leader
 from moldau.broker.outbox import INLINE_BYTES_MAX
 from moldau.broker.partitions import Partitions
+from moldau.coordinator.long_work import chunks, in_slices
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import NO_PARTITION_LEADER_EPOCH, Offset
 from moldau.log.file_range import FileRange
@@ -19,6 +21,7 @@ from moldau.wire.messages.fetch import AbortedTransaction, EpochEndOffset, Parti
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 CURRENT_LEADER_SINCE = 16
 ZSTD_SINCE = 10
+PARTITIONS_PER_SLICE = 100  # are read between two looks at the clock
 FILES_HELD_MAX = 64  # of one answer; each holds a descriptor until it is sent, and there are few of those
 
 
@@ -34,18 +37,43 @@ class Terms(NamedTuple):
     """Leave out a partition of which there is nothing new to tell."""
 
 
-class Reading(NamedTuple):
-    found: list[tuple[Wanted, PartitionData]]
-    size_bytes: int
-    has_error: bool
+class Reading:
+    """What was found so far, which may be done some partitions at a time. What was refused comes last."""
+
+    __slots__ = ("failed", "files_held", "found", "left", "size_bytes")
+
+    def __init__(self, bytes_max: int) -> None:
+        self.found: list[tuple[Wanted, PartitionData]] = []
+        self.failed: list[tuple[Wanted, PartitionData]] = []
+        self.left = bytes_max
+        self.size_bytes = 0
+        self.files_held = 0
+
+    @property
+    def has_error(self) -> bool:
+        return bool(self.failed)
 
 
 def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Reading:
     """One pass over the partitions in order. The first batch found is given whole, whatever the limits."""
-    found: list[tuple[Wanted, PartitionData]] = []
-    failed: list[tuple[Wanted, PartitionData]] = []
-    left = terms.bytes_max
-    size_bytes = files_held = 0
+    reading = Reading(terms.bytes_max)
+    read_on(reading, wanted, terms, partitions)
+    reading.found += reading.failed
+    return reading
+
+
+async def read_in_slices(wanted: Iterable[Wanted], terms: Terms, services: Services) -> Reading:
+    """The same of very many partitions, each as it is at its moment."""
+    reading = Reading(terms.bytes_max)
+    async for some in in_slices(chunks(wanted, PARTITIONS_PER_SLICE), services.long_work):
+        read_on(reading, some, terms, services.partitions)
+    reading.found += reading.failed
+    return reading
+
+
+def read_on(reading: Reading, wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> None:
+    found, failed, left = reading.found, reading.failed, reading.left
+    size_bytes, files_held = reading.size_bytes, reading.files_held
     for one in wanted:
         partition = one.partition
         if partition is None or not partition.is_leader:
@@ -68,8 +96,7 @@ def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Read
             size_bytes += size
             left = max(0, left - size)
         found.append((one, data))
-    found.extend(failed)
-    return Reading(found, size_bytes, bool(failed))
+    reading.left, reading.size_bytes, reading.files_held = left, size_bytes, files_held
 
 
 def worth_a_look(wanted: Iterable[Wanted], told: Set[Wanted], grown: Set[Partition]) -> list[Wanted]:

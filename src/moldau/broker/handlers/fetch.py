@@ -6,15 +6,20 @@ instead. The rack (v11) is read and ignored: there is one copy of everything.
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Iterable, Set
+from typing import TypeVar
 
-from moldau.broker.api import api
+from moldau.broker.answers import Encoded, encoded, in_thread
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context, Services
 from moldau.broker.delayed_fetch import DelayedFetch
-from moldau.broker.delayed_response import DelayedResponse
-from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted
+from moldau.broker.delayed_response import DelayedResponse, future_of
+from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted, wanted_in_full
 from moldau.broker.leaders import node_endpoints
-from moldau.broker.reading import Reading, Terms, read, worth_a_look
+from moldau.broker.reading import Reading, Terms, read, read_in_slices, worth_a_look
+from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange
 from moldau.replication.partition import Partition
@@ -23,23 +28,23 @@ from moldau.wire.messages import FetchRequest, FetchResponse
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
 
 READ_COMMITTED = 1
+MANY = 2_000  # partitions, beyond which others have their turn in between: to read one takes 2 to 3 microseconds
+
+R = TypeVar("R")
 
 
 @api(ApiKey.FETCH, FetchRequest, versions=(4, 18))
-def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedResponse[FetchResponse]:
+def fetch(request: FetchRequest, context: Context) -> Answer:
     services, version = context.services, context.version
+    topics = request.topics
+    if topics and (len(topics) > 1 or len(topics[0].partitions) > MANY) and _asks_for_many(request):
+        return asyncio.ensure_future(_plan_many(request, context))
     plan = services.fetch_sessions.plan(request, version, services.clock.now_ms())
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
-    bytes_max = min(request.max_bytes, services.config.int("fetch.max.bytes"))
-    terms = Terms(
-        version=version,
-        bytes_max=bytes_max,
-        bytes_min=min(request.min_bytes, bytes_max),
-        read_committed=request.isolation_level == READ_COMMITTED,
-        is_follower=max(request.replica_id, request.replica_state.replica_id) >= 0,
-        changes_only=plan.incremental,
-    )
+    terms = _terms(request, plan, context)
+    if len(plan.wanted) > MANY:
+        return asyncio.ensure_future(_fetch_many(request, plan, terms, context))
     reading = read(plan.wanted.values(), terms, services.partitions)
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.has_error or not plan.wanted:
         response = _answer(plan, reading, context)
@@ -47,9 +52,19 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedRes
     return _delay(request, plan, reading, terms=terms, context=context)
 
 
-def _from_cache(
-    response: FetchResponse, reading: Reading, services: Services
-) -> FetchResponse | DelayedResponse[FetchResponse]:
+def _terms(request: FetchRequest, plan: Plan, context: Context) -> Terms:
+    bytes_max = min(request.max_bytes, context.services.config.int("fetch.max.bytes"))
+    return Terms(
+        version=context.version,
+        bytes_max=bytes_max,
+        bytes_min=min(request.min_bytes, bytes_max),
+        read_committed=request.isolation_level == READ_COMMITTED,
+        is_follower=max(request.replica_id, request.replica_state.replica_id) >= 0,
+        changes_only=plan.incremental,
+    )
+
+
+def _from_cache(response: R, reading: Reading, services: Services) -> R | DelayedResponse[R]:
     """As soon as sending it makes nobody wait for the disk."""
     ranges = [(one.partition, data.records) for one, data in reading.found if isinstance(data.records, FileRange)]
     return services.cold_reads.response(response, ranges)
@@ -77,23 +92,102 @@ def _delay(
     return DelayedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).answer
 
 
-def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:
+def _asks_for_many(request: FetchRequest) -> bool:
+    return sum([1 + len(topic.partitions) for topic in request.topics]) > MANY
+
+
+async def _plan_many(request: FetchRequest, context: Context) -> FetchResponse | Encoded[FetchResponse]:
+    services, version = context.services, context.version
+    asked = await in_thread(lambda: wanted_in_full(request, version >= TOPIC_IDS_SINCE), context)
+    plan = services.fetch_sessions.plan(request, version, services.clock.now_ms(), asked)
+    if isinstance(plan, ErrorCode):
+        return FetchResponse(error_code=plan)
+    return await _fetch_many(request, plan, _terms(request, plan, context), context)
+
+
+async def _fetch_many(
+    request: FetchRequest, plan: Plan, terms: Terms, context: Context
+) -> FetchResponse | Encoded[FetchResponse]:
+    """The same in slices. Others of the same session may change what is wanted in between, so a copy is read."""
     services = context.services
+    wanted = list(plan.wanted.values())
+    told: set[Wanted] = set()
+    end_s = asyncio.get_running_loop().time() + request.max_wait_ms / 1000
+
+    async def look(grown: Set[Partition] | None) -> Reading:
+        some = worth_a_look(wanted, told, grown) if terms.changes_only and grown is not None else wanted
+        reading = await read_in_slices(some, terms, services)
+        told.update([one for one, _ in reading.found])
+        return reading
+
+    def is_enough(reading: Reading) -> bool:
+        return reading.size_bytes >= terms.bytes_min or reading.has_error
+
+    is_last, grown = request.max_wait_ms <= 0, None
+    reading = await look(None)
+    while not (is_last or is_enough(reading)):
+        watch = _watch(wanted, end_s)
+        try:
+            reading = await look(grown)  # for it may have grown before it was watched
+            if is_enough(reading):
+                break
+            is_last, grown = await future_of(watch.answer)
+            reading = await look(None) if is_last else reading
+        finally:
+            watch.answer.cancel()
+    response = await _answer_many(plan, reading, context)
+    ready = _from_cache(response, reading, services)
+    return await future_of(ready) if isinstance(ready, DelayedResponse) else ready
+
+
+def _watch(wanted: list[Wanted], end_s: float) -> DelayedFetch:
+    """Tells when something came, with the partitions that grew, or that the time is over."""
+    wait_s = max(0.0, end_s - asyncio.get_running_loop().time())
+    watched = [one.partition for one in wanted if one.partition is not None]
+    return DelayedFetch(
+        watched, lambda is_last, grown: (is_last, grown), missing_bytes=1, wait_ms_max=math.ceil(wait_s * 1000)
+    )
+
+
+async def _answer_many(plan: Plan, reading: Reading, context: Context) -> Encoded[FetchResponse]:
+    services, session_id, found = context.services, NO_SESSION, reading.found
+    if plan.session is not None:
+        session_id = plan.session.id
+        found = [pair async for pair in in_slices(found, services.long_work) if _is_news(*pair, plan)]
+    elif plan.opens_session:
+        session_id = _open_session(plan, context)
+        async for one, data in in_slices(found, services.long_work):
+            one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
+    return await encoded(lambda: _response(session_id, found, reading, context), context)
+
+
+def _open_session(plan: Plan, context: Context) -> int:
+    return context.services.fetch_sessions.open(
+        plan.wanted, uses_topic_ids=context.version >= TOPIC_IDS_SINCE, now_ms=context.services.clock.now_ms()
+    )
+
+
+def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:
     found = reading.found
     session_id = NO_SESSION
     if plan.session is not None:
         session_id = plan.session.id
         found = [(one, data) for one, data in found if _is_news(one, data, plan)]
     elif plan.opens_session:
-        session_id = services.fetch_sessions.open(
-            plan.wanted, uses_topic_ids=context.version >= TOPIC_IDS_SINCE, now_ms=services.clock.now_ms()
-        )
+        session_id = _open_session(plan, context)
         for one, data in found:
             one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
+    return _response(session_id, found, reading, context)
+
+
+def _response(
+    session_id: int, found: list[tuple[Wanted, PartitionData]], reading: Reading, context: Context
+) -> FetchResponse:
     response = FetchResponse(session_id=session_id, responses=_by_topic(found))
     if reading.has_error and context.version >= 16:
         moved = {data.current_leader.leader_id for _, data in found if data.current_leader.leader_id >= 0}
-        response.node_endpoints = node_endpoints(services.controller.image, moved, context.peer.listener_name)
+        image = context.services.controller.image
+        response.node_endpoints = node_endpoints(image, moved, context.peer.listener_name)
     return response
 
 
