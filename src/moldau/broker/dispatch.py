@@ -18,7 +18,7 @@ from moldau.broker.inbox import PRODUCE
 from moldau.broker.large_requests import LargeRequests
 from moldau.broker.outbox import Part
 from moldau.core.errors import ProtocolViolation
-from moldau.core.limits import LARGE_REQUEST_BYTES, REQUEST_ELEMENTS_MAX
+from moldau.core.limits import LARGE_REQUEST_BYTES, PRODUCE_ELEMENTS_MAX, RECEIVE_BYTES, REQUEST_ELEMENTS_MAX
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
@@ -42,13 +42,15 @@ class Route:
         self.call = api.call
         self.waits = api.waits
         self.version = version
-        self.decode: Decoder = decoder(api.request, version, REQUEST_ELEMENTS_MAX)
+        elements_max = PRODUCE_ELEMENTS_MAX if api.key == PRODUCE else REQUEST_ELEMENTS_MAX
+        self.decode: Decoder = decoder(api.request, version, elements_max)
         self.encoders: dict[type[Message], tuple[Encoder, bool]] = {}  # and whether its header is flexible
 
     def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
         if isinstance(response, Encoded):
             flexible = has_flexible_header(response.kind, self.version)
-            return response_parts(correlation_id, response.body, is_flexible=flexible)
+            # Behind a part of its own: the first one may be many megabytes long, and the header is put before it.
+            return response_parts(correlation_id, [b"", *response.body], is_flexible=flexible)
         kind = type(response)
         known = self.encoders.get(kind)
         if known is None:
@@ -100,8 +102,9 @@ class Dispatch:
         if route is None:
             return unsupported_version(correlation_id, self._services.api_versions)
         is_large = len(frame) > LARGE_REQUEST_BYTES and key != PRODUCE
-        if is_large or route.waits:
-            frame = memoryview(bytes(frame))  # the bytes under the view are reused on the next turn of the loop
+        if (is_large or route.waits) and len(frame) <= RECEIVE_BYTES:
+            # The bytes under the view are reused on the next turn of the loop; a longer frame has memory of its own.
+            frame = memoryview(bytes(frame))
         header, at = read_request_header(frame)
         if is_large:
             context = Context(self._services, header, peer)

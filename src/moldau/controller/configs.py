@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from moldau.controller.image import ClusterImage, Draft
@@ -42,15 +42,16 @@ class AlterConfigOp(IntEnum):
     SUBTRACT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+_OPERATIONS = frozenset(AlterConfigOp)
+
+
+class ConfigChange(Struct, frozen=True):
     name: str
     value: str | None
     operation: int = AlterConfigOp.SET
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceChange:
+class ResourceChange(Struct, frozen=True):
     """A resource and what shall change about it; the type is a plain number because anything may come in."""
 
     type: int
@@ -58,8 +59,7 @@ class ResourceChange:
     changes: Sequence[ConfigChange]
 
 
-@dataclass(frozen=True, slots=True)
-class AlteredResource:
+class AlteredResource(Struct, frozen=True):
     type: int
     name: str
     error: ErrorCode = ErrorCode.NONE
@@ -129,7 +129,7 @@ def _refuse_request(resource: ResourceChange, incremental: bool) -> Refusal | No
         return Refusal(ErrorCode.INVALID_REQUEST, f"Configurations of {kind} resources are not supported yet")
     if resource.type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP):
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.type}")
-    unknown = [each.operation for each in resource.changes if each.operation not in list(AlterConfigOp)]
+    unknown = [each.operation for each in resource.changes if each.operation not in _OPERATIONS]
     if unknown:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown[0]}")
     return None
@@ -272,12 +272,13 @@ def _changed_values(
 ) -> dict[str, str] | ConfigChange:
     """All values after the changes, or the change that treats something else as a list."""
     values = dict(now) if incremental else {}
+    delete, set_, append = int(AlterConfigOp.DELETE), int(AlterConfigOp.SET), int(AlterConfigOp.APPEND)
     for change in changes:
-        if change.operation == AlterConfigOp.DELETE:
+        if change.operation == delete:
             values.pop(change.name, None)
             continue
         assert change.value is not None, "only a deletion comes without a value"
-        if change.operation == AlterConfigOp.SET:
+        if change.operation == set_:
             values[change.name] = change.value
             continue
         definition = definitions.get(change.name)
@@ -286,7 +287,7 @@ def _changed_values(
         before = values.get(change.name, format_value(definition.default) or "")
         items = [each for each in before.split(",") if each]
         named = change.value.split(",")
-        if change.operation == AlterConfigOp.APPEND:
+        if change.operation == append:
             items += [each for each in dict.fromkeys(named) if each not in items]
         else:
             items = [each for each in items if each not in named]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
 from moldau.controller.partitions import Refusal, assigned_partition
@@ -23,8 +24,7 @@ from moldau.core.topic_names import CLUSTER_METADATA_TOPIC, collision_key, may_c
 DEFAULT = -1  # a number of partitions or replicas that is left to the broker's configuration
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
+class NewTopic(Struct, frozen=True):
     """A topic to create; `assignments` are (partition, brokers) pairs and exclude the two numbers."""
 
     name: str
@@ -34,8 +34,7 @@ class NewTopic:
     configs: Sequence[tuple[str, str | None]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedTopic:
+class CreatedTopic(Struct, frozen=True):
     """What became of one. Of a topic that was refused only name, error and message mean anything."""
 
     name: str
@@ -47,16 +46,14 @@ class CreatedTopic:
     configs: tuple[ConfigEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TopicReference:
+class TopicReference(Struct, frozen=True):
     """A topic by name or by id; the other is None or zero."""
 
     name: str | None
     topic_id: TopicId = ZERO_UUID
 
 
-@dataclass(frozen=True, slots=True)
-class DeletedTopic:
+class DeletedTopic(Struct, frozen=True):
     name: str | None
     topic_id: TopicId
     error: ErrorCode = ErrorCode.NONE

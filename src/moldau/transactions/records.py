@@ -102,9 +102,9 @@ def _state(number: int) -> State:
 def _by_topic(partitions: Iterable[TopicPartition]) -> list[PartitionsSchema]:
     """Sorted, so that the same fact always has the same bytes."""
     topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
+    for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
-    return [PartitionsSchema(topic, numbers) for topic, numbers in topics.items()]
+    return [PartitionsSchema(topic, sorted(numbers)) for topic, numbers in sorted(topics.items())]
 
 
 def _short(view: memoryview) -> int:

@@ -6,12 +6,14 @@ ask with `verify_only` whether partitions are added already.
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Future
 from collections.abc import Mapping
 
-from moldau.broker.answers import together
+from moldau.broker.answers import ROWS_MAX, in_thread, together
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import is_internal
@@ -54,18 +56,58 @@ def add_partitions_to_txn(
 def _add(
     transaction: AddPartitionsToTxnTransaction, context: Context
 ) -> AddPartitionsToTxnResult | Future[AddPartitionsToTxnResult]:
-    named = transaction.transactional_id
+    if sum([1 + len(topic.partitions) for topic in transaction.topics]) > ROWS_MAX:
+        return asyncio.ensure_future(_add_many(transaction, context))
+    checked = _check(transaction, context.services.controller.image)
+    if isinstance(checked, AddPartitionsToTxnResult):
+        return checked
+    if transaction.verify_only:
+        return _result(transaction.transactional_id, _verified(transaction, checked, context))
+    return together(
+        [_written(transaction, checked, context)], lambda errors: _added(transaction, checked, errors[0], context)
+    )
+
+
+async def _add_many(transaction: AddPartitionsToTxnTransaction, context: Context) -> AddPartitionsToTxnResult:
+    image = context.services.controller.image
+    checked = await in_thread(lambda: _check(transaction, image), context)
+    if isinstance(checked, AddPartitionsToTxnResult):
+        return checked
+    if transaction.verify_only:
+        verified = _verified(transaction, checked, context)
+        return await in_thread(lambda: _result(transaction.transactional_id, verified), context)
+    written = _written(transaction, checked, context)
+    error = await written if isinstance(written, Future) else written
+    return await in_thread(lambda: _added(transaction, checked, error, context), context)
+
+
+def _check(
+    transaction: AddPartitionsToTxnTransaction, image: ClusterImage
+) -> frozenset[TopicPartition] | AddPartitionsToTxnResult:
+    """The partitions, or why none of them is added."""
     partitions = frozenset(
         TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions
     )
-    refused = {each: wrong for each in partitions if (wrong := _problem(each, context)) is not ErrorCode.NONE}
-    if refused:
-        return _result(named, dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused)
+    refused = {each: wrong for each in partitions if (wrong := _problem(each, image)) is not ErrorCode.NONE}
+    if not refused:
+        return partitions
+    not_attempted = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+    return _result(transaction.transactional_id, not_attempted | refused)
+
+
+def _verified(
+    transaction: AddPartitionsToTxnTransaction, partitions: frozenset[TopicPartition], context: Context
+) -> Mapping[TopicPartition, ErrorCode]:
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
-    transactions = context.services.transactions
-    if transaction.verify_only:
-        return _result(named, transactions.admit(named, producer, partitions, adds=False))
-    error = transactions.write(
+    return context.services.transactions.admit(transaction.transactional_id, producer, partitions, adds=False)
+
+
+def _written(
+    transaction: AddPartitionsToTxnTransaction, partitions: frozenset[TopicPartition], context: Context
+) -> ErrorCode | Future[ErrorCode]:
+    named = transaction.transactional_id
+    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
+    return context.services.transactions.write(
         named,
         lambda shard, now_ms: shard.decide_add_partitions(
             named, producer, partitions, client_version=client_version_of(context.version), now_ms=now_ms
@@ -73,26 +115,36 @@ def _add(
         lambda error: error,
     )
 
-    def shape(errors: list[ErrorCode]) -> AddPartitionsToTxnResult:
-        told = error_for_client(errors[0], ApiKey.ADD_PARTITIONS_TO_TXN, context.version)
-        return _result(named, dict.fromkeys(partitions, told))
 
-    return together([error], shape)
+def _added(
+    transaction: AddPartitionsToTxnTransaction,
+    partitions: frozenset[TopicPartition],
+    error: ErrorCode,
+    context: Context,
+) -> AddPartitionsToTxnResult:
+    told = error_for_client(error, ApiKey.ADD_PARTITIONS_TO_TXN, context.version)
+    return _result(transaction.transactional_id, dict.fromkeys(partitions, told))
 
 
-def _problem(partition: TopicPartition, context: Context) -> ErrorCode:
+def _problem(partition: TopicPartition, image: ClusterImage) -> ErrorCode:
     if is_internal(partition.topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody has the right to write to the coordinators' topics
-    topic = context.services.controller.image.topics.get(partition.topic)
+    topic = image.topics.get(partition.topic)
     if topic is None or not 0 <= partition.partition < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NONE
 
 
 def _result(transactional_id: str, errors: Mapping[TopicPartition, ErrorCode]) -> AddPartitionsToTxnResult:
-    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
-    for partition, error in sorted(errors.items()):
-        topics.setdefault(partition.topic, []).append(AddPartitionsToTxnPartitionResult(partition.partition, error))
+    topics: dict[str, dict[int, ErrorCode]] = {}
+    for (topic, index), error in errors.items():  # one sort of all would hold the interpreter's lock for long
+        topics.setdefault(topic, {})[index] = error
     return AddPartitionsToTxnResult(
-        transactional_id, [AddPartitionsToTxnTopicResult(name, results) for name, results in topics.items()]
+        transactional_id,
+        [
+            AddPartitionsToTxnTopicResult(
+                name, [AddPartitionsToTxnPartitionResult(index, of[index]) for index in sorted(of)]
+            )
+            for name, of in sorted(topics.items())
+        ],
     )

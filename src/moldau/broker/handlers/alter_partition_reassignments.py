@@ -5,7 +5,8 @@ v1 can say that the number of replicas has to stay as it is.
 
 from __future__ import annotations
 
-from moldau.broker.api import api
+from moldau.broker.answers import by_size
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage
 from moldau.controller.partitions import Refusal, assigned_partition
@@ -21,10 +22,13 @@ from moldau.wire.messages.alter_partition_reassignments import (
 
 
 @api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, AlterPartitionReassignmentsRequest, versions=(0, 1))
-def alter_partition_reassignments(
-    request: AlterPartitionReassignmentsRequest, context: Context
-) -> AlterPartitionReassignmentsResponse:
+def alter_partition_reassignments(request: AlterPartitionReassignmentsRequest, context: Context) -> Answer:
     image = context.services.controller.image
+    rows = sum([1 + len(topic.partitions) for topic in request.topics])
+    return by_size(lambda: _response(request, image), rows, context)
+
+
+def _response(request: AlterPartitionReassignmentsRequest, image: ClusterImage) -> AlterPartitionReassignmentsResponse:
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,

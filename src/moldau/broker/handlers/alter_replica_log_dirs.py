@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from asyncio import Future
+from collections.abc import Iterator
 from pathlib import Path
 
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.core.errors import ErrorCode
@@ -17,25 +20,37 @@ from moldau.wire.messages.alter_replica_log_dirs import (
 
 
 @api(ApiKey.ALTER_REPLICA_LOG_DIRS, AlterReplicaLogDirsRequest, versions=(1, 2))
-def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
-    by_topic: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
-    for directory in request.dirs:
-        for topic in directory.topics:
-            by_topic.setdefault(topic.name, []).extend(
-                AlterReplicaLogDirPartitionResult(
-                    partition_index=index, error_code=_alter(context.services, directory.path, topic.name, index)
-                )
-                for index in topic.partitions
-            )
-    return AlterReplicaLogDirsResponse(
-        results=[AlterReplicaLogDirTopicResult(topic_name=name, partitions=done) for name, done in by_topic.items()]
+def alter_replica_log_dirs(
+    request: AlterReplicaLogDirsRequest, context: Context
+) -> AlterReplicaLogDirsResponse | Future[AlterReplicaLogDirsResponse | Encoded[AlterReplicaLogDirsResponse]]:
+    def shape(altered: list[ErrorCode]) -> AlterReplicaLogDirsResponse:
+        by_topic: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+        for (_, topic, index), error in zip(_replicas(request), altered, strict=True):
+            result = AlterReplicaLogDirPartitionResult(partition_index=index, error_code=error)
+            by_topic.setdefault(topic, []).append(result)
+        return AlterReplicaLogDirsResponse(
+            results=[AlterReplicaLogDirTopicResult(topic_name=name, partitions=done) for name, done in by_topic.items()]
+        )
+
+    known = context.services.directories.paths
+    return in_turn(
+        _replicas(request),
+        lambda one: _alter(context.services, *one) if one[0] in known else ErrorCode.LOG_DIR_NOT_FOUND,
+        shape,
+        context,
     )
 
 
-def _alter(services: Services, path: str, topic: str, index: int) -> ErrorCode:
-    target = Path(path)
-    if target not in services.directories.paths:
-        return ErrorCode.LOG_DIR_NOT_FOUND
+def _replicas(request: AlterReplicaLogDirsRequest) -> Iterator[tuple[Path, str, int]]:
+    """Each with the folder that it shall be in."""
+    for directory in request.dirs:
+        target = Path(directory.path)
+        for topic in directory.topics:
+            for index in topic.partitions:
+                yield target, topic.name, index
+
+
+def _alter(services: Services, target: Path, topic: str, index: int) -> ErrorCode:
     if target in services.directories.failures:
         return ErrorCode.KAFKA_STORAGE_ERROR
     partition = services.partitions.get(topic, index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
+from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_GROUP
 from moldau.broker.context import Context
@@ -21,10 +21,11 @@ from moldau.wire.messages.consumer_group_describe import (
 )
 
 
-@api(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest, versions=(0, 1), parts=(("group_ids", "groups"),))
+@api(ApiKey.CONSUMER_GROUP_DESCRIBE, ConsumerGroupDescribeRequest, versions=(0, 1))
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: Context
-) -> ConsumerGroupDescribeResponse | Future[ConsumerGroupDescribeResponse]:
+) -> ConsumerGroupDescribeResponse | Future[ConsumerGroupDescribeResponse | Encoded[ConsumerGroupDescribeResponse]]:
+    refuse_repetition(request.group_ids)
     if not has_consumer_groups(context.services.controller.image, context.services.config):
         error = ErrorCode.UNSUPPORTED_VERSION
         refused = [DescribedGroup(error_code=error, group_id=group_id) for group_id in request.group_ids]
@@ -37,7 +38,10 @@ def consumer_group_describe(
                     group.authorized_operations = ON_GROUP
         return ConsumerGroupDescribeResponse(groups=groups)
 
-    return together([_describe(group_id, context) for group_id in request.group_ids], shape)
+    def members(groups: list[DescribedGroup]) -> int:
+        return sum([1 + len(group.members) for group in groups])
+
+    return in_turn(request.group_ids, lambda group_id: _describe(group_id, context), shape, context, rows=members)
 
 
 def _describe(group_id: str, context: Context) -> DescribedGroup | Future[DescribedGroup]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.broker import topic_creation
-from moldau.broker.answers import Encoded, encoded
+from moldau.broker.answers import ROWS_MAX, Encoded, encoded, in_thread
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.topics import CreatedTopic, NewTopic
@@ -25,15 +25,24 @@ TOPICS_MAX = 100  # that are answered at once; with the forty configurations of 
 async def create_topics(
     request: CreateTopicsRequest, context: Context
 ) -> CreateTopicsResponse | Encoded[CreateTopicsResponse]:
-    wanted = [_new_topic(topic) for topic in request.topics]
+    if sum([1 + len(topic.assignments) + len(topic.configs) for topic in request.topics]) <= ROWS_MAX:
+        wanted = [_new_topic(topic) for topic in request.topics]
+    else:
+        wanted = await in_thread(lambda: [_new_topic(topic) for topic in request.topics], context)
     if request.timeout_ms <= 0:
         # Who gives us no time at all has given up already.
         late = [CreatedTopic(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in wanted]
-        return CreateTopicsResponse(topics=[_shape(topic) for topic in late])
+        return await _response(late, context)
     try:
         created = await topic_creation.create_topics(context.services, wanted, validate_only=request.validate_only)
     except ApiError as wrong:
         created = [CreatedTopic(topic.name, wrong.code, wrong.message) for topic in wanted]
+    return await _response(created, context)
+
+
+async def _response(
+    created: list[CreatedTopic], context: Context
+) -> CreateTopicsResponse | Encoded[CreateTopicsResponse]:
     if len(created) <= TOPICS_MAX:
         return CreateTopicsResponse(topics=[_shape(topic) for topic in created])
     return await encoded(lambda: CreateTopicsResponse(topics=[_shape(topic) for topic in created]), context)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from asyncio import Future
+
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
@@ -15,26 +18,28 @@ from moldau.wire.messages.delete_records import (
 )
 
 
-@api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2), parts=(("topics", "topics"),))
-def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+@api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2))
+def delete_records(
+    request: DeleteRecordsRequest, context: Context
+) -> DeleteRecordsResponse | Future[DeleteRecordsResponse | Encoded[DeleteRecordsResponse]]:
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         for partition in topic.partitions:
             wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=name,
-                partitions=[
-                    _delete(name, index, before=Offset(offset), context=context) for index, offset in of.items()
-                ],
-            )
-            for name, of in wanted.items()
-        ]
-    )
+
+    def shape(deleted: list[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
+        left = iter(deleted)
+        return DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(name=name, partitions=[next(left) for _ in of]) for name, of in wanted.items()
+            ]
+        )
+
+    each = ((name, index, Offset(offset)) for name, of in wanted.items() for index, offset in of.items())
+    return in_turn(each, lambda one: _delete(*one, context), shape, context)
 
 
-def _delete(topic: str, index: int, *, before: Offset, context: Context) -> DeleteRecordsPartitionResult:
+def _delete(topic: str, index: int, before: Offset, context: Context) -> DeleteRecordsPartitionResult:
     partition = context.services.partitions.get(topic, index)
     if partition is None:
         return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

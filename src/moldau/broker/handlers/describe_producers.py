@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from moldau.broker.answers import refuse_repetition
+from asyncio import Future
+
+from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
@@ -17,17 +19,28 @@ from moldau.wire.messages.describe_producers import (
 )
 
 
-@api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, versions=(0, 0), parts=(("topics", "topics"),))
-def describe_producers(request: DescribeProducersRequest, context: Context) -> DescribeProducersResponse:
-    refuse_repetition([(topic.name, index) for topic in request.topics for index in topic.partition_indexes])
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name, partitions=[_describe(topic.name, index, context) for index in topic.partition_indexes]
-            )
-            for topic in request.topics
-        ]
-    )
+@api(ApiKey.DESCRIBE_PRODUCERS, DescribeProducersRequest, versions=(0, 0))
+def describe_producers(
+    request: DescribeProducersRequest, context: Context
+) -> DescribeProducersResponse | Future[DescribeProducersResponse | Encoded[DescribeProducersResponse]]:
+    refuse_repetition([topic.name for topic in request.topics])
+    for topic in request.topics:
+        refuse_repetition(topic.partition_indexes)
+    asked = ((topic.name, index) for topic in request.topics for index in topic.partition_indexes)
+
+    def shape(described: list[PartitionResponse]) -> DescribeProducersResponse:
+        left = iter(described)
+        return DescribeProducersResponse(
+            topics=[
+                TopicResponse(name=topic.name, partitions=[next(left) for _ in topic.partition_indexes])
+                for topic in request.topics
+            ]
+        )
+
+    def producers(described: list[PartitionResponse]) -> int:
+        return sum([1 + len(each.active_producers) for each in described])
+
+    return in_turn(asked, lambda one: _describe(*one, context), shape, context, rows=producers)
 
 
 def _describe(topic: str, index: int, context: Context) -> PartitionResponse:

@@ -5,7 +5,8 @@ v1 tells when each voter was seen last, v2 has messages for errors and the nodes
 
 from __future__ import annotations
 
-from moldau.broker.api import api
+from moldau.broker.answers import by_size
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context, Services
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
@@ -22,20 +23,35 @@ METADATA_TOPIC = "__cluster_metadata"
 
 
 @api(ApiKey.DESCRIBE_QUORUM, DescribeQuorumRequest, versions=(0, 2))
-def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
-    asked = [(topic.topic_name, [each.partition_index for each in topic.partitions]) for topic in request.topics]
-    if asked != [(METADATA_TOPIC, [0])]:
-        return DescribeQuorumResponse(
-            error_message=None,
-            topics=[
-                TopicData(topic_name=name, partitions=[_unknown(index) for index in indexes]) for name, indexes in asked
-            ],
-        )
+def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Answer:
+    rows = sum([1 + len(topic.partitions) for topic in request.topics])
+    if not _is_metadata_log(request):
+        return by_size(lambda: _refused(request), rows, context)
     services = context.services
     return DescribeQuorumResponse(
         error_message=None,
         topics=[TopicData(topic_name=METADATA_TOPIC, partitions=[_metadata_log(services)])],
         nodes=[Node(node_id=services.controller.image.controller_id)] if context.version >= 2 else [],
+    )
+
+
+def _is_metadata_log(request: DescribeQuorumRequest) -> bool:
+    """Whether it asks for the one partition that has a quorum, and for nothing else."""
+    if len(request.topics) != 1 or len(request.topics[0].partitions) != 1:
+        return False
+    topic = request.topics[0]
+    return topic.topic_name == METADATA_TOPIC and topic.partitions[0].partition_index == 0
+
+
+def _refused(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    return DescribeQuorumResponse(
+        error_message=None,
+        topics=[
+            TopicData(
+                topic_name=topic.topic_name, partitions=[_unknown(each.partition_index) for each in topic.partitions]
+            )
+            for topic in request.topics
+        ],
     )
 
 

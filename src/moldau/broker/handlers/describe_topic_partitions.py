@@ -5,7 +5,8 @@ A page ends when it holds as many partitions as the client or the broker allows;
 
 from __future__ import annotations
 
-from moldau.broker.api import api
+from moldau.broker.answers import by_size
+from moldau.broker.api import Answer, api
 from moldau.broker.authorized_operations import ON_TOPIC
 from moldau.broker.context import Context
 from moldau.broker.leaders import offline_replicas
@@ -22,19 +23,28 @@ from moldau.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
+ROWS_EACH = 4  # a topic or a partition here takes as long as so many rows of other responses
+
 
 @api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, DescribeTopicPartitionsRequest, versions=(0, 0))
-def describe_topic_partitions(
-    request: DescribeTopicPartitionsRequest, context: Context
+def describe_topic_partitions(request: DescribeTopicPartitionsRequest, context: Context) -> Answer:
+    image = context.services.controller.image
+    limit = min(context.services.config.int("max.request.partition.size.limit"), request.response_partition_limit)
+    names = [topic.name for topic in request.topics] or list(image.topics)
+    there = sum([len(topic.partitions) for name in names if (topic := image.topics.get(name)) is not None])
+    rows = ROWS_EACH * (len(names) + min(limit, there))
+    return by_size(lambda: _response(request, image, partitions_max=max(limit, 1)), rows, context)
+
+
+def _response(
+    request: DescribeTopicPartitionsRequest, image: ClusterImage, *, partitions_max: int
 ) -> DescribeTopicPartitionsResponse:
     asked = {topic.name for topic in request.topics}
     start = request.cursor or Cursor()
     if request.cursor is not None and (start.partition_index < 0 or (asked and start.topic_name not in asked)):
         return _refused(request)
-    image = context.services.controller.image
     names = sorted(name for name in asked or image.topics if name >= start.topic_name)
-    limit = min(context.services.config.int("max.request.partition.size.limit"), request.response_partition_limit)
-    return _page(image, names, start=start, partitions_max=max(limit, 1))
+    return _page(image, names, start=start, partitions_max=partitions_max)
 
 
 def _page(

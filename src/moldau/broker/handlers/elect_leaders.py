@@ -5,7 +5,8 @@ A partition here is led by its first replica for as long as its broker lives, so
 
 from __future__ import annotations
 
-from moldau.broker.api import api
+from moldau.broker.answers import by_size
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
@@ -22,20 +23,27 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 @api(ApiKey.ELECT_LEADERS, ElectLeadersRequest, versions=(0, 2))
-def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
-    image, kind = context.services.controller.image, request.election_type
+def elect_leaders(request: ElectLeadersRequest, context: Context) -> Answer:
+    image, kind, asked = context.services.controller.image, request.election_type, request.topic_partitions
     if kind not in (PREFERRED, UNCLEAN):
         return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
-    if request.topic_partitions is None:
-        results = [_every_partition(image, name, kind) for name in image.topics]
-    else:
-        results = [
+    if asked is None:
+        rows = sum([1 + len(topic.partitions) for topic in image.topics.values()])
+        return by_size(lambda: _elected([_every_partition(image, name, kind) for name in image.topics]), rows, context)
+
+    def results() -> list[ReplicaElectionResult]:
+        return [
             ReplicaElectionResult(
                 topic=topic.topic,
                 partition_result=[_elect(image, topic.topic, index, kind) for index in topic.partitions],
             )
-            for topic in request.topic_partitions
+            for topic in asked
         ]
+
+    return by_size(lambda: _elected(results()), sum([1 + len(topic.partitions) for topic in asked]), context)
+
+
+def _elected(results: list[ReplicaElectionResult]) -> ElectLeadersResponse:
     return ElectLeadersResponse(replica_election_results=results)
 
 

@@ -11,9 +11,9 @@ from asyncio import Future
 from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import random_uuid
-from moldau.core.limits import STRING_BYTES_MAX
+from moldau.core.limits import GROUP_PROTOCOLS_MAX, STRING_BYTES_MAX
 from moldau.core.text import cut
 from moldau.groups.classic.members import Joining, Protocol
 from moldau.wire.api import ApiKey
@@ -27,6 +27,8 @@ SKIPPED_ASSIGNMENT_SINCE = 9
 
 @api(ApiKey.JOIN_GROUP, JoinGroupRequest, versions=(0, 9))
 def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupResponse | Future[JoinGroupResponse]:
+    if len(request.protocols) > GROUP_PROTOCOLS_MAX:
+        raise ProtocolViolation(f"{len(request.protocols)} protocols of one member; allowed {GROUP_PROTOCOLS_MAX}")
     joining = _joining(request, context)
 
     def failed(error: ErrorCode) -> JoinGroupResponse:

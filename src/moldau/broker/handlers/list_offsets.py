@@ -7,8 +7,11 @@ storage, so -4 is -2, and -5 and -6 find nothing.
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections import Counter
+from collections.abc import Set
 
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ApiError, ErrorCode
@@ -19,6 +22,7 @@ from moldau.wire.messages import ListOffsetsRequest, ListOffsetsResponse
 from moldau.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 
@@ -29,31 +33,56 @@ READ_COMMITTED = 1
 UNKNOWN = -1
 
 
-@api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, versions=(1, 11), parts=(("topics", "topics"),))
-def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
-    times_named = Counter((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
+@api(ApiKey.LIST_OFFSETS, ListOffsetsRequest, versions=(1, 11))
+def list_offsets(
+    request: ListOffsetsRequest, context: Context
+) -> ListOffsetsResponse | Future[ListOffsetsResponse | Encoded[ListOffsetsResponse]]:
+    repeated = _repeated(request)
     read_committed = request.isolation_level == READ_COMMITTED
-    topics = []
-    for topic in request.topics:
-        replies = []
-        for asked in {one.partition_index: one for one in topic.partitions}.values():
-            partition = context.services.partitions.get(topic.name, asked.partition_index)
-            if times_named[topic.name, asked.partition_index] > 1:
-                error = ErrorCode.INVALID_REQUEST
-            elif asked.timestamp < 0 and context.version < SINCE.get(asked.timestamp, context.version + 1):
-                error = ErrorCode.UNSUPPORTED_VERSION
-            else:
-                error = _check(partition, asked)
-            if error is ErrorCode.NONE and partition is not None:
-                reply = _find_or_refuse(partition, asked, read_committed)
-                if context.version < LEADER_EPOCH_SINCE:
-                    reply.leader_epoch = UNKNOWN
-            else:
-                reply = _answer(asked, error_code=error)
-            replies.append(reply)
-        if replies:
-            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=replies))
-    return ListOffsetsResponse(topics=topics)
+    wanted = [(topic, _each_once(topic) if repeated else topic.partitions) for topic in request.topics]
+
+    def answer(one: tuple[str, ListOffsetsPartition]) -> ListOffsetsPartitionResponse:
+        topic, asked = one
+        if (topic, asked.partition_index) in repeated:
+            return _answer(asked, error_code=ErrorCode.INVALID_REQUEST)
+        if asked.timestamp < 0 and context.version < SINCE.get(asked.timestamp, context.version + 1):
+            return _answer(asked, error_code=ErrorCode.UNSUPPORTED_VERSION)
+        partition = context.services.partitions.get(topic, asked.partition_index)
+        error = _check(partition, asked)
+        if error is not ErrorCode.NONE or partition is None:
+            return _answer(asked, error_code=error)
+        reply = _find_or_refuse(partition, asked, read_committed)
+        if context.version < LEADER_EPOCH_SINCE:
+            reply.leader_epoch = UNKNOWN
+        return reply
+
+    def shape(answers: list[ListOffsetsPartitionResponse]) -> ListOffsetsResponse:
+        left = iter(answers)
+        return ListOffsetsResponse(
+            topics=[
+                ListOffsetsTopicResponse(name=topic.name, partitions=[next(left) for _ in partitions])
+                for topic, partitions in wanted
+                if partitions
+            ]
+        )
+
+    each = ((topic.name, asked) for topic, partitions in wanted for asked in partitions)
+    return in_turn(each, answer, shape, context)
+
+
+def _each_once(topic: ListOffsetsTopic) -> list[ListOffsetsPartition]:
+    return list({one.partition_index: one for one in topic.partitions}.values())
+
+
+def _repeated(request: ListOffsetsRequest) -> Set[tuple[str, int]]:
+    """What is named more than once, in one topic or in several of the same name; usually nothing."""
+    topics = request.topics
+    if len({topic.name for topic in topics}) == len(topics):
+        many = [topic.partitions for topic in topics if len(topic.partitions) > 1]
+        if all(len({one.partition_index for one in partitions}) == len(partitions) for partitions in many):
+            return frozenset()
+    times_named = Counter((topic.name, one.partition_index) for topic in topics for one in topic.partitions)
+    return {place for place, times in times_named.items() if times > 1}
 
 
 def _check(partition: Partition | None, asked: ListOffsetsPartition) -> ErrorCode:

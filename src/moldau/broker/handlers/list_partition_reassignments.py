@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from moldau.broker.api import api
+from collections.abc import Mapping
+
+from moldau.broker.answers import by_size
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.controller.image import TopicImage
 from moldau.wire.api import ApiKey
@@ -15,10 +18,18 @@ from moldau.wire.messages.list_partition_reassignments import (
 
 
 @api(ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest, versions=(0, 0))
-def list_partition_reassignments(
-    request: ListPartitionReassignmentsRequest, context: Context
-) -> ListPartitionReassignmentsResponse:
+def list_partition_reassignments(request: ListPartitionReassignmentsRequest, context: Context) -> Answer:
     topics = context.services.controller.image.topics
+    if request.topics is None:
+        rows = sum([1 + len(topic.partitions) for topic in topics.values()])
+    else:
+        rows = sum([1 + len(topic.partition_indexes) for topic in request.topics])
+    return by_size(lambda: _response(request, topics), rows, context)
+
+
+def _response(
+    request: ListPartitionReassignmentsRequest, topics: Mapping[str, TopicImage]
+) -> ListPartitionReassignmentsResponse:
     if request.topics is None:
         found = [_ongoing(topic, list(range(len(topic.partitions)))) for topic in topics.values()]
     else:

@@ -6,25 +6,40 @@ v1 filters by how long they are open, v2 by a regular expression.
 from __future__ import annotations
 
 from asyncio import Future
+from typing import Any
 
-from moldau.broker.answers import Encoded, in_turn
-from moldau.broker.api import api
+from moldau.broker.answers import ROWS_MAX, Encoded, in_thread, in_turn
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.transactions.view import list_transactions_of, listing_of
+from moldau.transactions.view import Listing, list_transactions_of, listing_of
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
 
 
 @api(ApiKey.LIST_TRANSACTIONS, ListTransactionsRequest, versions=(0, 2))
-def list_transactions(
-    request: ListTransactionsRequest, context: Context
-) -> ListTransactionsResponse | Future[ListTransactionsResponse | Encoded[ListTransactionsResponse]]:
+def list_transactions(request: ListTransactionsRequest, context: Context) -> Answer:
+    if len(request.state_filters) + len(request.producer_id_filters) > ROWS_MAX:
+        return _list_filtered(request, context)
     try:
-        listing = listing_of(request)
+        return _list(listing_of(request), context)
     except ApiError as wrong:
         return ListTransactionsResponse(error_code=wrong.code)
+
+
+async def _list_filtered(request: ListTransactionsRequest, context: Context) -> Any:
+    try:
+        listing = await in_thread(lambda: listing_of(request), context)
+    except ApiError as wrong:
+        return ListTransactionsResponse(error_code=wrong.code)
+    answer = _list(listing, context)
+    return await answer if isinstance(answer, Future) else answer
+
+
+def _list(
+    listing: Listing, context: Context
+) -> ListTransactionsResponse | Future[ListTransactionsResponse | Encoded[ListTransactionsResponse]]:
     shards = context.services.transactions.shards()
     if isinstance(shards, ErrorCode):
         return ListTransactionsResponse(error_code=shards)

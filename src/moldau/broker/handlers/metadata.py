@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
 
-from moldau.broker.answers import ROWS_MAX, Encoded, encoded
+from moldau.broker.answers import Encoded, by_size
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
 from moldau.broker.context import Context
@@ -52,11 +52,11 @@ def metadata(request: MetadataRequest, context: Context) -> Answer:
             for one in asked
         ]
         return _response(request, context, refused)
-    missing = {one.name for one in asked if one.topic_id == ZERO_UUID and one.name and one.name not in image.topics}
-    if missing and request.allow_auto_topic_creation and services.config.flag("auto.create.topics.enable"):
-        return _after_creation(request, context, asked=asked, missing=missing)
-    known = [image.topics.get(one.name or image.topic_ids.get(one.topic_id, "")) for one in asked]
-    return _answer(request, context, known, lambda: _described(asked, image, failures={}))
+    if request.allow_auto_topic_creation and services.config.flag("auto.create.topics.enable"):
+        missing = {one.name for one in asked if one.topic_id == ZERO_UUID and one.name and one.name not in image.topics}
+        if missing:
+            return _after_creation(request, context, asked=asked, missing=missing)
+    return _answer(request, context, _known(asked, image), lambda: _described(asked, image, failures={}))
 
 
 def _answer(
@@ -66,16 +66,21 @@ def _answer(
     describe: Callable[[], list[MetadataResponseTopic]],
 ) -> Answer:
     """At once, or by a thread when it is about thousands of topics and partitions: images never change."""
-    if sum(1 if topic is None else 1 + len(topic.partitions) for topic in topics) <= ROWS_MAX:
-        return _response(request, context, describe())
-    return encoded(lambda: _response(request, context, describe()), context)
+    rows = sum([1 if topic is None else 1 + len(topic.partitions) for topic in topics])
+    return by_size(lambda: _response(request, context, describe()), rows, context)
 
 
 async def _after_creation(
     request: MetadataRequest, context: Context, *, asked: list[MetadataRequestTopic], missing: set[str]
-) -> MetadataResponse:
+) -> MetadataResponse | Encoded[MetadataResponse]:
     failures = await auto_create(context.services, sorted(missing))
-    return _response(request, context, _described(asked, context.services.controller.image, failures))
+    image = context.services.controller.image
+    answer = _answer(request, context, _known(asked, image), lambda: _described(asked, image, failures))
+    return answer if isinstance(answer, MetadataResponse) else await answer
+
+
+def _known(asked: list[MetadataRequestTopic], image: ClusterImage) -> list[TopicImage | None]:
+    return [image.topics.get(one.name or image.topic_ids.get(one.topic_id, "")) for one in asked]
 
 
 def _asked(request: MetadataRequest, version: int) -> list[MetadataRequestTopic] | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from moldau.broker.answers import in_turn
+from moldau.broker.answers import ROWS_MAX, encoded, in_thread, in_turn
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage, TopicImage
@@ -38,21 +38,34 @@ IDS_SINCE = 10
 
 @api(ApiKey.OFFSET_COMMIT, OffsetCommitRequest, versions=(2, 10))
 def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer:
-    checked = _check(request, context)
+    if sum([1 + len(topic.partitions) for topic in request.topics]) > ROWS_MAX:
+        return _commit_many(request, context)
+    return _commit_checked(request, _check(request, context.services.controller.image, context.version), context)
 
+
+async def _commit_many(request: OffsetCommitRequest, context: Context) -> Any:
+    image = context.services.controller.image
+    checked = await in_thread(lambda: _check(request, image, context.version), context)
+    if not checked.accepted:
+        return await encoded(lambda: _response(request, checked, iter(())), context)
+    answer = _commit_checked(request, checked, context)
+    return await answer if isinstance(answer, Future) else answer
+
+
+def _commit_checked(request: OffsetCommitRequest, checked: Checked, context: Context) -> Answer:
     def shape(errors: Iterable[ErrorCode]) -> OffsetCommitResponse:
         return _response(request, checked, iter(errors))
 
     if not checked.accepted:
         return shape([])
-    if len(checked.accepted) <= COMMITTED_AT_ONCE_MAX:
+    if len(checked.accepted) <= COMMITTED_AT_ONCE_MAX and len(checked.refusals) <= ROWS_MAX:
         return _commit(request, checked.accepted, shape, context)
     return in_turn(
         chunks(checked.accepted, COMMITTED_AT_ONCE_MAX),
         lambda part: _commit(request, part, list[ErrorCode], context),
         lambda parts: shape(chain.from_iterable(parts)),
         context,
-        rows=lambda parts: sum(map(len, parts)),
+        rows=lambda _: len(checked.refusals),
     )
 
 
@@ -88,11 +101,10 @@ class Checked(NamedTuple):
     refusals: list[ErrorCode | None]
 
 
-def _check(request: OffsetCommitRequest, context: Context) -> Checked:
-    image = context.services.controller.image
+def _check(request: OffsetCommitRequest, image: ClusterImage, version: int) -> Checked:
     checked = Checked([], [])
     for topic in request.topics:
-        known = _topic(topic, image, by_id=context.version >= IDS_SINCE)
+        known = _topic(topic, image, by_id=version >= IDS_SINCE)
         for partition in topic.partitions:
             if isinstance(known, ErrorCode):
                 checked.refusals.append(known)

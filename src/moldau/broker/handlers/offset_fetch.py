@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from asyncio import Future
 from collections.abc import Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -16,7 +17,8 @@ from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.image import ClusterImage
-from moldau.core.decision import Decision
+from moldau.coordinator.long_work import chunks
+from moldau.core.decision import Decision, Slices, sliced
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_OFFSET, ZERO_UUID
 from moldau.groups.records import CommittedOffset
@@ -38,6 +40,7 @@ from moldau.wire.messages.offset_fetch import (
 ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
 IDS_SINCE = 10
+TOPICS_AT_ONCE_MAX = 400  # a thousand of them are a millisecond or two
 
 
 @api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, versions=(1, 10))
@@ -59,11 +62,14 @@ class FoundTopic(NamedTuple):
     """What is known of a topic at one moment, to be put into words later."""
 
     asked: OffsetFetchRequestTopics
-    committed: Mapping[int, CommittedOffset]
-    unstable: Set[int]
+    committed: Mapping[int, CommittedOffset] = MappingProxyType({})
+    unstable: Set[int] = frozenset()
+    error: ErrorCode = ErrorCode.NONE
 
     def response(self) -> OffsetFetchResponseTopics:
         asked = self.asked
+        if self.error is not ErrorCode.NONE:
+            return _refused(asked, self.error)
         found = fetched(
             self.committed, asked.name, asked.partition_indexes, topic_id=asked.topic_id, unstable=self.unstable
         )
@@ -73,15 +79,15 @@ class FoundTopic(NamedTuple):
 
 class Found(NamedTuple):
     group_id: str
-    topics: Sequence[FoundTopic | OffsetFetchResponseTopics]
+    topics: Sequence[FoundTopic]
     error: ErrorCode = ErrorCode.NONE
 
     @property
     def rows(self) -> int:
-        return sum([len(each.asked.partition_indexes) for each in self.topics if isinstance(each, FoundTopic)])
+        return sum([1 + len(each.asked.partition_indexes) for each in self.topics])
 
     def response(self) -> OffsetFetchResponseGroup:
-        topics = [each.response() if isinstance(each, FoundTopic) else each for each in self.topics]
+        topics = [each.response() for each in self.topics]
         return OffsetFetchResponseGroup(group_id=self.group_id, error_code=self.error, topics=topics)
 
 
@@ -103,14 +109,24 @@ def _fetch(group: OffsetFetchRequestGroup, context: Context, *, require_stable: 
         error = shard.check_fetch(group.group_id, group.member_id, group.member_epoch)
         if error is not ErrorCode.NONE:
             return Decision.reply_only(failed(error))
-        found = [
-            topic if isinstance(topic, OffsetFetchResponseTopics) else _found(shard, group, topic, require_stable)
-            for topic in _topics(shard, group, image, by_id=by_id)
-        ]
+        return sliced(find(shard))
+
+    def find(shard: GroupShard) -> Slices[Found]:
+        """Some topics after the other, each as it is at its moment."""
+        found: list[FoundTopic] = []
+        for some in chunks(_topics(shard, group, image, by_id=by_id), TOPICS_AT_ONCE_MAX):
+            if found:
+                yield Decision.reply_only(Found(group.group_id, ()))
+            found += [
+                topic if isinstance(topic, FoundTopic) else _found(shard, group, topic, require_stable)
+                for topic in some
+            ]
         return Decision.reply_only(Found(group.group_id, found))
 
     def failed(error: ErrorCode) -> Found:
-        topics = [_refused(topic, error) for topic in group.topics or ()] if context.version < ERROR_SINCE else []
+        topics = (
+            [FoundTopic(topic, error=error) for topic in group.topics or ()] if context.version < ERROR_SINCE else []
+        )
         return Found(group.group_id, topics, error)
 
     return context.services.groups.write(group.group_id, decide, failed)
@@ -129,12 +145,12 @@ def _found(
 
 def _topics(
     shard: GroupShard, group: OffsetFetchRequestGroup, image: ClusterImage, *, by_id: bool
-) -> Iterator[OffsetFetchRequestTopics | OffsetFetchResponseTopics]:
+) -> Iterator[OffsetFetchRequestTopics | FoundTopic]:
     """The topics to answer for, with name and id, or the answer itself for one that isn't there; by default all."""
     if group.topics is None:
-        for name, committed in shard.offsets_of(group.group_id).items():
-            known = image.topics.get(name)
-            if known is not None or not by_id:
+        for name in list(shard.offsets_of(group.group_id)):
+            known, committed = image.topics.get(name), shard.offsets_of(group.group_id).get(name)
+            if committed is not None and (known is not None or not by_id):
                 topic_id = ZERO_UUID if known is None else known.id
                 yield OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=list(committed))
         return
@@ -143,7 +159,7 @@ def _topics(
         if known is not None:
             yield replace(topic, name=known.name, topic_id=known.id)
         else:
-            yield _refused(topic, ErrorCode.UNKNOWN_TOPIC_ID) if by_id else topic
+            yield FoundTopic(topic, error=ErrorCode.UNKNOWN_TOPIC_ID) if by_id else topic
 
 
 def _refused(topic: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:

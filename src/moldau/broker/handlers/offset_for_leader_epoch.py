@@ -5,6 +5,9 @@ v3 names the replica that asks, v4 is the same in the flexible encoding.
 
 from __future__ import annotations
 
+from asyncio import Future
+
+from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
@@ -18,17 +21,21 @@ from moldau.wire.messages.offset_for_leader_epoch import (
 )
 
 
-@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, versions=(2, 4), parts=(("topics", "topics"),))
-def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[_epoch_end(topic.topic, wanted, context) for wanted in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, OffsetForLeaderEpochRequest, versions=(2, 4))
+def offset_for_leader_epoch(
+    request: OffsetForLeaderEpochRequest, context: Context
+) -> OffsetForLeaderEpochResponse | Future[OffsetForLeaderEpochResponse | Encoded[OffsetForLeaderEpochResponse]]:
+    def shape(ends: list[EpochEndOffset]) -> OffsetForLeaderEpochResponse:
+        left = iter(ends)
+        return OffsetForLeaderEpochResponse(
+            topics=[
+                OffsetForLeaderTopicResult(topic=topic.topic, partitions=[next(left) for _ in topic.partitions])
+                for topic in request.topics
+            ]
+        )
+
+    asked = ((topic.topic, wanted) for topic in request.topics for wanted in topic.partitions)
+    return in_turn(asked, lambda one: _epoch_end(*one, context), shape, context)
 
 
 def _epoch_end(topic: str, wanted: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
-from moldau.broker.answers import Encoded, in_turn
-from moldau.broker.api import api
+from moldau.broker.answers import ROWS_MAX, encoded, in_thread, in_turn
+from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.broker.transaction_verification import admission_error
 from moldau.controller.image import ClusterImage
@@ -37,11 +38,22 @@ COMMITTED_AT_ONCE_MAX = 400  # each part is admitted anew, for the transaction m
 
 
 @api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, versions=(0, 5))
-def txn_offset_commit(
-    request: TxnOffsetCommitRequest, context: Context
-) -> TxnOffsetCommitResponse | Future[TxnOffsetCommitResponse | Encoded[TxnOffsetCommitResponse]]:
-    accepted = list(_accepted(request, context.services.controller.image))
+def txn_offset_commit(request: TxnOffsetCommitRequest, context: Context) -> Answer:
+    image = context.services.controller.image
+    if sum([1 + len(topic.partitions) for topic in request.topics]) > ROWS_MAX:
+        return _commit_many(request, image, context)
+    return _commit_accepted(request, list(_accepted(request, image)), context)
 
+
+async def _commit_many(request: TxnOffsetCommitRequest, image: ClusterImage, context: Context) -> Any:
+    accepted = await in_thread(lambda: list(_accepted(request, image)), context)
+    if not accepted:
+        return await encoded(lambda: _response(request, {}), context)
+    answer = _commit_accepted(request, accepted, context)
+    return await answer if isinstance(answer, Future) else answer
+
+
+def _commit_accepted(request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], context: Context) -> Answer:
     def shape(answers: list[list[ErrorCode]]) -> TxnOffsetCommitResponse:
         places = [(each.topic, each.partition) for each in accepted]
         told = [_told(error, context.version) for error in chain.from_iterable(answers)]
@@ -52,7 +64,7 @@ def txn_offset_commit(
         lambda part: _commit(request, part, context),
         shape,
         context,
-        rows=lambda parts: sum(map(len, parts)),
+        rows=lambda _: sum([1 + len(topic.partitions) for topic in request.topics]),
     )
 
 

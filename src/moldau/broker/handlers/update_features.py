@@ -6,6 +6,7 @@ and whether it is a trial; v2 leaves out the results of each feature, which all 
 
 from __future__ import annotations
 
+from moldau.broker.answers import in_thread
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.features import (
@@ -26,8 +27,8 @@ from moldau.wire.messages.update_features import (
 
 @api(ApiKey.UPDATE_FEATURES, UpdateFeaturesRequest, versions=(0, 2))
 async def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
-    updates = [_update(each, context.version) for each in request.feature_updates]
     services = context.services
+    updates = await in_thread(lambda: [_update(each, context.version) for each in request.feature_updates], context)
     try:
         reply = await services.controller.write(
             lambda image: decide_update_features(

@@ -7,8 +7,10 @@ the transaction is of.
 from __future__ import annotations
 
 from asyncio import Future
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from moldau.broker.answers import refuse_repetition, together
+from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.core.errors import ErrorCode
@@ -33,35 +35,54 @@ _TOLD = {
 }
 
 
-@api(ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest, versions=(1, 2), parts=(("markers", "markers"),))
+@api(ApiKey.WRITE_TXN_MARKERS, WriteTxnMarkersRequest, versions=(1, 2))
 def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
-) -> WriteTxnMarkersResponse | Future[WriteTxnMarkersResponse]:
-    return together(
-        [_write(marker, context) for marker in request.markers],
-        lambda results: WriteTxnMarkersResponse(markers=results),
-    )
-
-
-def _write(marker: WritableTxnMarker, context: Context) -> WritableTxnMarkerResult | Future[WritableTxnMarkerResult]:
-    partitions = [TopicPartition(topic.name, index) for topic in marker.topics for index in topic.partition_indexes]
-    refuse_repetition(partitions)
-    due = MarkersDue(
-        transactional_id="",
-        producer=ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch),
-        is_commit=marker.transaction_result,
-        partitions=frozenset(partitions),
-        transaction_version=marker.transaction_version,
-    )
+) -> WriteTxnMarkersResponse | Future[WriteTxnMarkersResponse | Encoded[WriteTxnMarkersResponse]]:
+    for marker in request.markers:
+        refuse_repetition([topic.name for topic in marker.topics])
+        for topic in marker.topics:
+            refuse_repetition(topic.partition_indexes)
     markers = context.services.markers
 
-    def shape(errors: list[ErrorCode]) -> WritableTxnMarkerResult:
-        topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
-        for partition, error in zip(partitions, errors, strict=True):
-            result = WritableTxnMarkerPartitionResult(partition.partition, _TOLD.get(error, error))
-            topics.setdefault(partition.topic, []).append(result)
-        return WritableTxnMarkerResult(
-            marker.producer_id, [WritableTxnMarkerTopicResult(name, results) for name, results in topics.items()]
+    def shape(errors: list[ErrorCode]) -> WriteTxnMarkersResponse:
+        left = iter(errors)
+        return WriteTxnMarkersResponse(
+            markers=[_result(marker, left) for marker in request.markers],
         )
 
-    return together([markers.write(each, due, marker.coordinator_epoch) for each in partitions], shape)
+    return in_turn(_ends(request), lambda end: markers.write(end.where, end.due, end.coordinator_epoch), shape, context)
+
+
+class End(NamedTuple):
+    """A transaction's, in one partition."""
+
+    where: TopicPartition
+    due: MarkersDue
+    coordinator_epoch: int
+
+
+def _ends(request: WriteTxnMarkersRequest) -> Iterator[End]:
+    for marker in request.markers:
+        due = MarkersDue(
+            transactional_id="",
+            producer=ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch),
+            is_commit=marker.transaction_result,
+            partitions=frozenset(),  # each is written to below
+            transaction_version=marker.transaction_version,
+        )
+        for topic in marker.topics:
+            for index in topic.partition_indexes:
+                yield End(TopicPartition(topic.name, index), due, marker.coordinator_epoch)
+
+
+def _result(marker: WritableTxnMarker, errors: Iterator[ErrorCode]) -> WritableTxnMarkerResult:
+    topics: dict[str, list[WritableTxnMarkerPartitionResult]] = {}
+    for topic in marker.topics:
+        for index in topic.partition_indexes:
+            error = next(errors)
+            result = WritableTxnMarkerPartitionResult(index, _TOLD.get(error, error))
+            topics.setdefault(topic.name, []).append(result)
+    return WritableTxnMarkerResult(
+        marker.producer_id, [WritableTxnMarkerTopicResult(name, results) for name, results in topics.items()]
+    )
