@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import struct
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
@@ -260,3 +261,41 @@ def test_what_was_answered_is_sent_although_the_listener_closes() -> None:
             assert (await answer_to(reader))[:4] == struct.pack(">i", 4711)
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_who_says_no_more_still_gets_an_answer_that_takes_long_to_send() -> None:
+    async def test() -> None:
+        groups = [ListedGroup(group_id="g" * 30_000)] * 1_000  # far more than a socket's buffers hold
+        async with listening(planted(lambda: ListGroupsResponse(groups=groups))) as listener:
+            async with client_of(listener) as (reader, writer):
+                writer.write(named(ListGroupsRequest(), 0, 4711))
+                await reader.readexactly(4)  # so the broker is in the middle of it
+                writer.write_eof()
+                assert len(await reader.read()) == 4 + 2 + 4 + 1_000 * (2 + 30_000 + 2)
+            while listener.connection_count:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_a_peer_that_goes_away_while_it_waits_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    """A consumer that is killed in the middle of a long poll: an everyday event."""
+
+    async def test() -> None:
+        asked = asyncio.Event()
+
+        def park() -> DelayedResponse[Any]:
+            asked.set()
+            return DelayedResponse()
+
+        async with listening(planted(park)) as listener, client_of(listener) as (_, writer):
+            writer.write(named(ListGroupsRequest(), 0, 4711))
+            await asked.wait()
+            linger = struct.pack("ii", 1, 0)  # closing resets the connection
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
+            while listener.connection_count:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    assert [record for record in caplog.records if record.name.startswith("moldau")] == []

@@ -45,6 +45,7 @@ class Connection:
         "_refusals",
         "_sending",
         "_socket",
+        "_taken",
         "_took_long",
         "_turns",
         "_until_s",
@@ -82,6 +83,7 @@ class Connection:
         self._ready: list[Part] = []
         self._sending = False
         self._is_queued = False
+        self._taken: Unanswered | None = None
         self._took_long = False
         self._until_s = 0.0
         self._waiting_for: Unanswered | None = None
@@ -150,7 +152,11 @@ class Connection:
         except BlockingIOError:
             return False
         if count == 0:
-            self.close()
+            if self._sending:  # who says no more may still read: the end is met again when all is sent
+                self._reading = False
+                self._loop.remove_reader(self._socket.fileno())
+            else:
+                self.close()
             return False
         self.last_active_s = now_s = monotonic()  # _begin_turn, without a call on the path of every request
         self._until_s = now_s + SLICE_S
@@ -214,9 +220,10 @@ class Connection:
 
     def _take_answer(self) -> bool:
         assert self._waiting_for is not None, "only what was waited for can arrive"
-        parts = self._waiting_for.parts()
+        self._taken = self._waiting_for  # which a failure is then of, and not of the connection
+        parts = self._taken.parts()
         self._begin_turn(SLICE_S)
-        self._waiting_for = None
+        self._waiting_for = self._taken = None
         if parts is not None:
             self._send(parts)
         return True
@@ -276,7 +283,7 @@ class Connection:
     def _fail(self, wrong: BaseException, frame: memoryview | None, ready: list[Part]) -> None:
         """End the connection, but not before what was answered in order is on its way."""
         try:
-            self._report(wrong, frame or self._waiting_for)
+            self._report(wrong, frame or self._taken)
             self._ready += ready
         finally:
             self.close()
