@@ -112,3 +112,18 @@ def test_a_peer_that_reads_fast_gets_a_large_answer_in_several_turns(count: int)
         turns, is_gone = turns + 1, outbox.flush()
     assert turns > 2
     assert sum(reader.calls) == 20 * MIB // count * count
+
+
+@pytest.mark.parametrize("missing_bytes", [1, 100])
+@pytest.mark.parametrize("range_bytes", [100, INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1])
+def test_a_file_that_became_shorter_ends_the_answer(
+    stored: tuple[int, bytes], missing_bytes: int, range_bytes: int
+) -> None:
+    """Its size is announced already: whatever came next would be taken for the rest of it."""
+    fd, content = stored
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    beyond = FileRange(fd, len(content) - range_bytes + missing_bytes, range_bytes, None)
+    with ours, peer, pytest.raises(OSError, match="shorter"):
+        Outbox(ours).send([b"head", beyond, b"tail"])
+    os.close(fd)

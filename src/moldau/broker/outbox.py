@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections import deque
@@ -63,7 +64,7 @@ class Outbox:
         sent = os.sendfile(self._socket.fileno(), part.fd, part.position, part.size)
         if sent == 0:
             # The announced size can no longer be kept, so the stream is beyond repair.
-            raise ConnectionAbortedError("a segment became shorter while it was sent")
+            raise OSError(errno.EIO, "a segment became shorter while it was sent")
         rest = part.after(sent)
         if len(rest):
             self._parts[0] = rest

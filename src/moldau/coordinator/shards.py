@@ -189,7 +189,7 @@ class Shards(Generic[M]):
                 self._begin(slot)
         except Exception as wrong:
             # There is another attempt soon, or when somebody asks; the other partitions are loaded meanwhile.
-            is_refused = isinstance(wrong, ApiError)  # else it is a mistake of ours
+            is_refused = isinstance(wrong, ApiError | OSError)  # else it is a mistake of ours
             name = f"{slot.partition.topic}-{slot.partition.index}"
             self._unloaded.say(f"{name} can't be loaded: {wrong}", exc_info=None if is_refused else wrong)
             slot.runtime.stop()

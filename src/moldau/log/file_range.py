@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 
@@ -20,7 +21,10 @@ class FileRange:
         return self.size
 
     def read(self) -> bytes:
-        return os.pread(self.fd, self.size, self.position)
+        found = os.pread(self.fd, self.size, self.position)
+        if len(found) != self.size:
+            raise OSError(errno.EIO, "a segment is shorter than it was")
+        return found
 
     def after(self, count: int) -> FileRange:
         """What is left when the first `count` bytes are gone."""
