@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 import socket
 import struct
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -98,6 +101,11 @@ async def answer_to(reader: StreamReader) -> bytes:
         return await reader.readexactly(size)
     except (asyncio.IncompleteReadError, ConnectionResetError):
         return b""
+
+
+async def until_empty(listener: Listener) -> None:
+    while listener._connections:  # noqa: ASYNC110 - there is nobody who could tell
+        await asyncio.sleep(0.01)
 
 
 async def until_closed_beside_a_neighbour(bug: Api) -> None:
@@ -272,8 +280,7 @@ def test_who_says_no_more_still_gets_an_answer_that_takes_long_to_send() -> None
                 await reader.readexactly(4)  # so the broker is in the middle of it
                 writer.write_eof()
                 assert len(await reader.read()) == 4 + 2 + 4 + 1_000 * (2 + 30_000 + 2)
-            while listener.connection_count:
-                await asyncio.sleep(0.01)
+            await until_empty(listener)
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
 
@@ -294,8 +301,38 @@ def test_a_peer_that_goes_away_while_it_waits_is_no_failure_of_ours(caplog: pyte
             linger = struct.pack("ii", 1, 0)  # closing resets the connection
             writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             writer.transport.abort()
-            while listener.connection_count:
-                await asyncio.sleep(0.01)
+            await until_empty(listener)
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
     assert [record for record in caplog.records if record.name.startswith("moldau")] == []
+
+
+def test_nothing_is_sent_twice_when_a_file_fails_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk that recovers in the same moment: what was cut stays cut, and no answer comes again behind it."""
+    (tmp_path / "segment").write_bytes(bytes(1 << 20))
+    really, failures = os.sendfile, [OSError(errno.EIO, "planted")]
+
+    def sendfile(*arguments: Any) -> int:
+        if failures:
+            raise failures.pop()
+        return really(*arguments)
+
+    monkeypatch.setattr(os, "sendfile", sendfile)
+
+    async def test(fd: int) -> None:
+        @api(ApiKey.FETCH, FetchRequest, versions=(4, 11))
+        def stored(_: FetchRequest, __: Context) -> FetchResponse:
+            partition = PartitionData(records=FileRange(fd, 0, 1 << 20, None))
+            return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
+
+        async with listening(healthy, stored) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(HeartbeatRequest(generation_id=7), 0, 1) + named(FetchRequest(), 4, 2))
+            assert await answer_to(reader) == struct.pack(">ih", 1, 7)
+            assert await answer_to(reader) == b""
+
+    with (tmp_path / "segment").open("rb") as segment:
+        asyncio.run(asyncio.wait_for(test(segment.fileno()), WAIT_S_MAX))
+    (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
+    assert line.levelno == logging.ERROR

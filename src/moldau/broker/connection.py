@@ -284,7 +284,8 @@ class Connection:
         """End the connection, but not before what was answered in order is on its way."""
         try:
             self._report(wrong, frame or self._taken)
-            self._ready += ready
+            if frame is not None or not isinstance(wrong, OSError):  # else sending failed, and what was cut stays cut
+                self._ready += ready
         finally:
             self.close()
 
