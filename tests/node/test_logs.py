@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -98,9 +99,30 @@ def test_a_file_that_was_rotated_is_opened_again(tmp_path: Path) -> None:
 def test_a_full_disk_costs_lines_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     file = LogFile(Path("/dev/full"))
     file.emit(record("lost"))
+    file.emit(record("lost too"))
     with pytest.raises(OSError, match="No space left"):
         file.close()
-    assert capsys.readouterr().err == ""
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "moldau: log file /dev/full: No space left on device; lines are lost until it can be written"
+
+
+def test_a_file_that_cant_be_opened_again_costs_lines_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever logged was ended by it: after that, no request that changes the cluster was answered."""
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    file = LogFile(directory / "log")
+    for _ in range(2):
+        shutil.rmtree(directory)
+        file.emit(record("lost"))
+        file.emit(record("lost too"))
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"moldau: log file {directory}/log: No such file or directory; lines are lost")
+        directory.mkdir()
+        file.emit(record("kept"))
+        assert (directory / "log").read_text() == "kept\n"
+    file.close()
 
 
 class LoggedBroker:
