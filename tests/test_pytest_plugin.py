@@ -61,6 +61,14 @@ def test_started(moldau_run):
 def test_own(own):
     assert False
 
+@pytest.fixture
+def handed_on(moldau_run):
+    return moldau_run()
+
+def test_handed_on(handed_on):
+    handed_on.create_topic("handed-on")
+    assert False
+
 def test_fine(moldau_broker):
     moldau_broker.create_topic("fine-topic")
 """
@@ -100,7 +108,7 @@ def test_a_project_that_uses_none_of_it_pays_nothing(tmp_path: Path) -> None:
 def test_a_failed_test_shows_the_log_of_its_brokers(tmp_path: Path) -> None:
     (tmp_path / "test_failing.py").write_text(FAILING)
     printed = run_pytest(tmp_path)
-    assert "4 failed, 1 passed" in printed
+    assert "5 failed, 1 passed" in printed
     reports = dict(re.findall(r"^_+ (test_\w+) _+$(.*?)(?=^_+ test_|^=+ short)", printed, re.MULTILINE | re.DOTALL))
     assert "created topic shared-topic: partitions=1" in reports["test_shared"]
     assert "created topic shared-topic" in reports["test_with_its_address_only"], "the broker is the session's"
@@ -109,3 +117,6 @@ def test_a_failed_test_shows_the_log_of_its_brokers(tmp_path: Path) -> None:
     assert re.search(r"Moldau broker EmbeddedBroker\(127.0.0.1:\d+, exit code -9", reports["test_started"])
     assert reports["test_own"].count("created topic of-its-own") == 1
     assert "shared-topic" not in reports["test_own"]
+    assert reports["test_handed_on"].count("created topic handed-on") == 1
+    assert "[the last of 20" in reports["test_started"]
+    assert "[the last of" not in reports["test_handed_on"], "it is all there"

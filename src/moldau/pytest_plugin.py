@@ -37,13 +37,16 @@ def _brokers_of(item: pytest.Item) -> Brokers:
         return []
     held = getattr(item, "funcargs", {}).values()
     brokers = [value for value in held if isinstance(value, embedded.EmbeddedBroker)]
-    return [*brokers, *item.stash.get(STARTED_BY_TEST, [])]
+    started = item.stash.get(STARTED_BY_TEST, [])
+    return list(
+        {id(broker): broker for broker in [*brokers, *started]}.values()
+    )  # a fixture may hand on what moldau_run started
 
 
 def _last_lines(output: str) -> str:
     lines = output.splitlines()
     shown = "\n".join(lines[-REPORTED_LINES_MAX:])[-REPORTED_CHARACTERS_MAX:]
-    return shown if shown == output else f"[the last of {len(lines)} lines]\n{shown}"
+    return shown if shown == "\n".join(lines) else f"[the last of {len(lines)} lines]\n{shown}"
 
 
 @pytest.fixture(scope="session")
