@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import struct
+import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from moldau.broker.delayed_response import DelayedResponse
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.listener import ConnectionLimits, Listener
+from moldau.broker.turns import SLICE_S
 from moldau.core.errors import ProtocolViolation
 from moldau.log.file_range import FileRange
 from moldau.wire.api import ApiKey
@@ -336,3 +338,24 @@ def test_nothing_is_sent_twice_when_a_file_fails_only_once(
         asyncio.run(asyncio.wait_for(test(segment.fileno()), WAIT_S_MAX))
     (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
     assert line.levelno == logging.ERROR
+
+
+@pytest.mark.parametrize("size", [-1, 2**31 - 1], ids=["negative", "too large"])
+def test_a_frame_of_an_absurd_size_is_refused_behind_a_slow_request(
+    size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was taken for one that has not arrived whole: nobody looked at it before more came."""
+
+    async def test() -> None:
+        def slow() -> ListGroupsResponse:
+            time.sleep(2 * SLICE_S)
+            return ListGroupsResponse()
+
+        async with listening(planted(slow)) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(ListGroupsRequest(), 0, 4711) + struct.pack(">ihh", size, 0, 9))
+            assert (await answer_to(reader))[:4] == struct.pack(">i", 4711)
+            assert await answer_to(reader) == b""
+
+    asyncio.run(asyncio.wait_for(test(), 5.0))
+    (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
+    assert f"frame of {size} bytes; allowed" in line.message

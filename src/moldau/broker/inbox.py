@@ -168,7 +168,8 @@ class Inbox:
         if left < SIZE_BYTES:
             return 4 * limits.KIB
         size = int.from_bytes(self._view[self._at : self._at + SIZE_BYTES], "big", signed=True)
-        return SIZE_BYTES + max(size, 0)
+        # A frame of an absurd size is as whole as it gets: `next_frame` refuses it.
+        return SIZE_BYTES + (size if 0 <= size <= self._frame_bytes_max else 0)
 
     def _check_large(self, size: int, have: int) -> None:
         """Only records may need a large frame, so the API key, the first two bytes of it, has a say."""
