@@ -36,7 +36,6 @@ from moldau.wire.schema import Message
 from tests.hostile.attacker import framed
 
 WAIT_S_MAX = 20.0
-LIMITS = ConnectionLimits()
 NO_SERVICES = cast("Services", None)  # none of the handlers here needs one
 CLIENT_ID = "a client\nof some name"
 FAILURES: list[type[BaseException]] = [
@@ -77,10 +76,11 @@ def planted(answer: Callable[[], Any]) -> Api:
 
 
 @asynccontextmanager
-async def listening(*table: Api) -> AsyncIterator[Listener]:
+async def listening(*table: Api, idle_ms_max: int = 0) -> AsyncIterator[Listener]:
     listener = Listener("PLAINTEXT")
     listener.bind("127.0.0.1", 0)
-    listener.start(Dispatch(table, NO_SERVICES), LIMITS, FrameBudget(), ConnectionQuotas())
+    allowed = ConnectionLimits(idle_ms_max=idle_ms_max, send_buffer_bytes=1 << 16)
+    listener.start(Dispatch(table, NO_SERVICES), allowed, FrameBudget(), ConnectionQuotas())
     try:
         yield listener
     finally:
@@ -359,3 +359,19 @@ def test_a_frame_of_an_absurd_size_is_refused_behind_a_slow_request(
     asyncio.run(asyncio.wait_for(test(), 5.0))
     (line,) = [record for record in caplog.records if record.name.startswith("moldau")]
     assert f"frame of {size} bytes; allowed" in line.message
+
+
+def test_who_reads_a_long_answer_slowly_is_not_idle() -> None:
+    async def test() -> None:
+        answer = ListGroupsResponse(groups=[ListedGroup(group_id="g" * 30_000)] * 1_000)
+        table = planted(lambda: answer)
+        async with listening(table, idle_ms_max=1_000) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(ListGroupsRequest(), 0, 4711))
+            read_bytes = 0
+            while read_bytes < 4 + 4 + 2 + 4 + 1_000 * (2 + 30_000 + 2):
+                more = await reader.read(1 << 20)
+                assert more, f"closed after {read_bytes} bytes"
+                read_bytes += len(more)
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))

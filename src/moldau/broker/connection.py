@@ -255,6 +255,7 @@ class Connection:
 
     def _send_more(self) -> bool:
         if not self._outbox.flush():
+            self.last_active_s = monotonic()  # there was room for some of it: the peer reads
             return False
         self._begin_turn(SLICE_S)
         self._loop.remove_writer(self._socket.fileno())
