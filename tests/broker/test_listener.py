@@ -53,6 +53,34 @@ def test_silence_in_a_large_frame_that_others_wait_for_is_ended(monkeypatch: pyt
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
 
 
+def test_a_large_frame_that_comes_byte_by_byte_while_others_wait_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two such clients held all the memory there is for large frames, for as long as they liked."""
+    monkeypatch.setattr(listening, "_SWEEP_S_MAX", 0.1)
+    monkeypatch.setattr(listening, "_HOLD_S_MAX", 0.5)
+
+    async def test() -> None:
+        listener = Listener("PLAINTEXT")
+        listener.bind("127.0.0.1", 0)
+        budget = FrameBudget(limits.MIB)
+        listener.start(Dispatch((), NO_SERVICES), LIMITS, budget, ConnectionQuotas())
+        (_, dripping) = await asyncio.open_connection(listener.host, listener.port)
+        dripping.write(HALF_A_FRAME)
+        await dripping.drain()
+        (_, waiting) = await asyncio.open_connection(listener.host, listener.port)
+        waiting.write(HALF_A_FRAME)
+        while not budget.is_short:  # noqa: ASYNC110 - the listener's turn comes with the loop's
+            await asyncio.sleep(0.01)
+        while budget.is_short:
+            dripping.write(b"x")
+            await asyncio.sleep(0.01)
+        assert len(listener._connections) == 1
+        listener.close()
+        for writer in (dripping, waiting):
+            writer.transport.abort()
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
 @contextlib.contextmanager
 def no_descriptors() -> Iterator[None]:
     """None is left in this process for the length of the block."""

@@ -109,6 +109,10 @@ class Connection:
     def holds_up_others(self) -> bool:
         return self._inbox.holds_up_others
 
+    @property
+    def large_frames(self) -> int:
+        return self._inbox.large_frames
+
     def _turn(self, begin: Callable[[], bool]) -> None:
         """Answer every whole frame that is here, until one has to wait. What is answered together is sent together.
 

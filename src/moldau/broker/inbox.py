@@ -29,7 +29,18 @@ class Inbox:
     While `may_have_more`, `space_behind` and `received` may go before more of `next_frame`.
     """
 
-    __slots__ = ("_at", "_budget", "_end", "_frame_bytes_max", "_own", "_scratch", "_taken_bytes", "_view", "on_room")
+    __slots__ = (
+        "_at",
+        "_budget",
+        "_end",
+        "_frame_bytes_max",
+        "_own",
+        "_scratch",
+        "_taken_bytes",
+        "_view",
+        "large_frames",
+        "on_room",
+    )
 
     def __init__(
         self,
@@ -39,6 +50,7 @@ class Inbox:
         budget: FrameBudget | None = None,
     ) -> None:
         self.on_room: Callable[[], None] | None = None
+        self.large_frames = 0  # that had a share of the budget, the present one included
         self._budget = budget or FrameBudget()
         self._taken_bytes = 0
         self._scratch = scratch
@@ -141,6 +153,7 @@ class Inbox:
         if size > max(FREE_BYTES, self._taken_bytes):
             if not self._budget.take(self, size - self._taken_bytes):
                 return False
+            self.large_frames += not self._taken_bytes
             self._taken_bytes = size
         return True
 

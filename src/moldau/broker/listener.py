@@ -30,6 +30,7 @@ _MAPPED_IPV4 = "::ffff:"
 _SWEEPS_PER_IDLE_TIME = 10
 _SWEEP_S_MAX = 5.0
 _STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait for the memory that it holds
+_HOLD_S_MAX = 60.0  # all of a large frame meanwhile; its sender gives up after 30 s (Java) or 60 s (librdkafka)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ class Listener:
         self._full = RepeatedLine(LOGGER, logging.WARNING)
         self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
         self._connections: set[Connection] = set()
+        self._held_since_s: dict[tuple[Connection, int], float] = {}  # large frames, since others wait for their memory
         self._refusals = Refusals()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
         self._socket: socket.socket | None = None
@@ -212,10 +214,21 @@ class Listener:
             for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
                 LOGGER.debug("closing idle connection from %s", connection.peer)
                 connection.close()
-        if self._budget.is_short:
-            oldest_s = now_s - _STALL_S_MAX
-            for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
-                if connection.holds_up_others:
-                    LOGGER.warning("closing connection from %s: silent in the middle of a large frame", connection.peer)
-                    connection.close()
+        self._close_holders(now_s)
         self._sweep_later()
+
+    def _close_holders(self, now_s: float) -> None:
+        """Nobody keeps memory that others wait for by sending nothing, or a byte now and then."""
+        holders = [one for one in self._connections if one.holds_up_others] if self._budget.is_short else []
+        frames = [(one, one.large_frames) for one in holders]
+        self._held_since_s = {frame: self._held_since_s.get(frame, now_s) for frame in frames}
+        for frame, since_s in self._held_since_s.items():
+            connection = frame[0]
+            if connection.last_active_s < now_s - _STALL_S_MAX:
+                why = "silent in the middle of a large frame"
+            elif since_s < now_s - _HOLD_S_MAX:
+                why = "too slow with a large frame while others wait for memory"
+            else:
+                continue
+            LOGGER.warning("closing connection from %s: %s", connection.peer, why)
+            connection.close()
