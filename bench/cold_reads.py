@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import moldau
 from bench.prober import Prober
+from bench.stalls import say
+from moldau.coordinator.long_work import chunks
 from moldau.wire.messages import CreateTopicsRequest, FetchRequest, ProduceRequest
 from moldau.wire.messages.create_topics import CreatableTopic
 from moldau.wire.messages.fetch import FetchPartition, FetchTopic
@@ -25,6 +26,9 @@ from tests.differential.batches import batch
 from tests.hostile.attacker import Attacker
 
 TOPIC = "cold"
+TOPIC_OF_MANY = "cold-many"
+PARTITIONS = 1_000
+BATCHES = 30
 RECORD_BYTES = 500_000
 FETCH_BYTES = 8 << 20
 ANSWER_S_MAX = 120.0
@@ -43,9 +47,37 @@ def fill(client: Attacker, count: int) -> None:
         client.answer()
 
 
+def fill_many(client: Attacker) -> None:
+    """Some records in each of many partitions."""
+    topic = CreatableTopic(name=TOPIC_OF_MANY, num_partitions=PARTITIONS, replication_factor=1)
+    client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
+    for _ in range(BATCHES):
+        for some in chunks(range(PARTITIONS), 100):
+            rows = [
+                PartitionProduceData(index=index, records=batch([os.urandom(3_000)], timestamp=int(time.time() * 1000)))
+                for index in some
+            ]
+            data = TopicProduceData(name=TOPIC_OF_MANY, partition_data=rows)
+            client.tell(ProduceRequest(acks=-1, timeout_ms=60_000, topic_data=[data]), 9)
+            client.answer()
+
+
+def read_many(client: Attacker) -> None:
+    """One batch from the middle of each partition, all by one request."""
+    wanted = [
+        FetchPartition(partition=index, fetch_offset=BATCHES // 2, partition_max_bytes=4_000)
+        for index in range(PARTITIONS)
+    ]
+    topic = FetchTopic(topic=TOPIC_OF_MANY, partitions=wanted)
+    client.tell(FetchRequest(max_wait_ms=1_000, min_bytes=1, max_bytes=50 << 20, topics=[topic]), 11)
+    answer = client.answer()
+    assert isinstance(answer, bytes)
+    assert len(answer) > PARTITIONS * 3_000
+
+
 def forget(folder: Path) -> None:
     """Nothing of these files is in the page cache any more."""
-    for path in folder.rglob(f"{TOPIC}-0/*"):
+    for path in folder.rglob(f"{TOPIC}*-*/*"):
         fd = os.open(path, os.O_RDONLY)
         os.fsync(fd)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -73,14 +105,18 @@ def main() -> None:
         address = running.host, running.port
         client = Attacker(address, wait_s=ANSWER_S_MAX)
         fill(client, count)
+        fill_many(client)
         with Prober(address) as prober:
             for name in ("warm", "cold", "cold", "warm"):
                 if name == "cold":
                     forget(Path(folder))
                 took_s, seen = prober.during(lambda: read(client, count))
                 rate = count * RECORD_BYTES / took_s / 1e6
-                sys.stdout.write(f"| {name} | {rate:.0f} MB/s | {seen.longest_ms:.0f} ms of {seen.count:,} |\n")
-                sys.stdout.flush()
+                say(f"| {name} | {rate:.0f} MB/s | {seen.longest_ms:.0f} ms of {seen.count:,} |")
+                if name == "cold":
+                    forget(Path(folder))
+                took_s, seen = prober.during(lambda: read_many(client))
+                say(f"| {name}, {PARTITIONS:,} partitions | {took_s * 1000:.0f} ms | {seen.longest_ms:.0f} ms |")
 
 
 if __name__ == "__main__":

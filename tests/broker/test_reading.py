@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
 from typing import Any, cast
@@ -9,7 +10,8 @@ from typing import Any, cast
 import pytest
 
 from moldau.broker.fetch_sessions import Wanted
-from moldau.broker.reading import Reading, Terms, read, worth_a_look
+from moldau.broker.reading import PARTITIONS_PER_LOOK, Reading, Terms, read, read_rest, worth_a_look
+from moldau.coordinator.long_work import LongWork
 from moldau.log.file_range import FileRange
 from moldau.replication.partition import Partition
 from moldau.wire.batch import Record, build_batch
@@ -84,3 +86,52 @@ def test_a_look_at_what_grew_finds_what_a_look_at_everything_finds(tmp_path: Pat
                 one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
                 ask(one, chance.choice([data.high_watermark, one.offset]))
         chance.shuffle(wanted)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_look_that_takes_long_lets_others_have_their_turn_and_finds_the_same(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(seed)
+    partitions = [new_partition(tmp_path, index) for index in range(5 * PARTITIONS_PER_LOOK)]
+    local = cast(Any, Local(partitions))
+    for partition in chance.choices(partitions, k=40):
+        append(partition, chance)
+    for partition in chance.choices(partitions, k=3):
+        partition.retire()
+    bytes_max = chance.choice([9_000, 1_000_000])
+    terms = Terms(
+        version=11, bytes_max=bytes_max, bytes_min=1, read_committed=False, is_follower=False, changes_only=False
+    )
+
+    def wanted() -> list[Wanted]:
+        return [Wanted(TOPIC, FetchPartition(partition=each.index, partition_max_bytes=4_000)) for each in partitions]
+
+    monkeypatch.setattr("moldau.broker.reading.SLICE_S", 60.0)
+    at_once = read(wanted(), terms, local)
+    assert not at_once.to_read
+    monkeypatch.setattr("moldau.broker.reading.SLICE_S", 0.0)
+
+    async def others_between() -> int:
+        turns = 0
+
+        async def take_turns() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        others = asyncio.create_task(take_turns())
+        reading = read(wanted(), terms, local)
+        assert len(reading.to_read) == 4 * PARTITIONS_PER_LOOK
+        await read_rest(reading, terms, local, LongWork())
+        others.cancel()
+        assert seen_everywhere(reading) == seen_everywhere(at_once)
+        return turns
+
+    assert asyncio.run(others_between()) >= 3
+
+
+def seen_everywhere(reading: Reading) -> Any:
+    found = [(one.index, data.error_code, data.high_watermark, len(data.records or b"")) for one, data in reading.found]
+    return found, reading.size_bytes, reading.has_error, reading.to_read

@@ -70,7 +70,7 @@ class DelayedFetch:
             return
         self._leave()
         if isinstance(found, DelayedResponse):
-            found.add_done_callback(lambda later: self.answer.set_result(later.result()))
+            self.answer.follow(found)
         else:
             self.answer.set_result(found)
 

@@ -60,6 +60,18 @@ class DelayedResponse(Generic[Answer]):
             self._answer = answer
             self._finish()
 
+    def follow(self, other: DelayedResponse[Answer] | Future[Answer]) -> None:
+        """Have the other's result or failure, as soon as it has one."""
+        other.add_done_callback(self._take_over)
+
+    def _take_over(self, other: DelayedResponse[Answer] | Future[Answer]) -> None:
+        if other.cancelled():
+            self.cancel()
+        elif (failure := other.exception()) is not None:
+            self.set_exception(failure)
+        else:
+            self.set_result(other.result())  # type: ignore[arg-type]
+
     def _finish(self) -> None:
         self._is_done = True
         if self._tell is not None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
+from itertools import islice
+from time import monotonic
 from typing import NamedTuple
 
-from moldau.broker.context import Services
 from moldau.broker.fetch_sessions import Wanted
 from moldau.broker.leaders import current_leader
 from moldau.broker.outbox import INLINE_BYTES_MAX
 from moldau.broker.partitions import Partitions
-from moldau.coordinator.long_work import chunks, in_slices
+from moldau.coordinator.long_work import SLICE_S, LongWork
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import NO_PARTITION_LEADER_EPOCH, Offset
 from moldau.log.file_range import FileRange
@@ -21,7 +22,9 @@ from moldau.wire.messages.fetch import AbortedTransaction, EpochEndOffset, Parti
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 CURRENT_LEADER_SINCE = 16
 ZSTD_SINCE = 10
-PARTITIONS_PER_SLICE = 100  # are read between two looks at the clock
+PARTITIONS_PER_LOOK = (
+    16  # at the clock; one takes some microseconds, or as long as the disk where nothing is in the cache
+)
 FILES_HELD_MAX = 64  # of one answer; each holds a descriptor until it is sent, and there are few of those
 
 
@@ -40,7 +43,7 @@ class Terms(NamedTuple):
 class Reading:
     """What was found so far, which may be done some partitions at a time. What was refused comes last."""
 
-    __slots__ = ("failed", "files_held", "found", "left", "size_bytes")
+    __slots__ = ("failed", "files_held", "found", "left", "size_bytes", "to_read")
 
     def __init__(self, bytes_max: int) -> None:
         self.found: list[tuple[Wanted, PartitionData]] = []
@@ -48,6 +51,7 @@ class Reading:
         self.left = bytes_max
         self.size_bytes = 0
         self.files_held = 0
+        self.to_read: list[Wanted] = []
 
     @property
     def has_error(self) -> bool:
@@ -55,23 +59,35 @@ class Reading:
 
 
 def read(wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> Reading:
-    """One pass over the partitions in order. The first batch found is given whole, whatever the limits."""
+    """One pass over the partitions in order. The first batch found is given whole, whatever the limits.
+
+    A pass that takes long ends early: what it left is `to_read`, by `read_rest`.
+    """
     reading = Reading(terms.bytes_max)
-    read_on(reading, wanted, terms, partitions)
-    reading.found += reading.failed
+    _read_slice(reading, iter(wanted), terms, partitions)
     return reading
 
 
-async def read_in_slices(wanted: Iterable[Wanted], terms: Terms, services: Services) -> Reading:
-    """The same of very many partitions, each as it is at its moment."""
-    reading = Reading(terms.bytes_max)
-    async for some in in_slices(chunks(wanted, PARTITIONS_PER_SLICE), services.long_work):
-        read_on(reading, some, terms, services.partitions)
-    reading.found += reading.failed
-    return reading
+async def read_rest(reading: Reading, terms: Terms, partitions: Partitions, long_work: LongWork) -> None:
+    """Go on in slices, with each partition as it is at its moment."""
+    while reading.to_read:
+        await long_work.wait()
+        _read_slice(reading, iter(reading.to_read), terms, partitions)
 
 
-def read_on(reading: Reading, wanted: Iterable[Wanted], terms: Terms, partitions: Partitions) -> None:
+def _read_slice(reading: Reading, wanted: Iterator[Wanted], terms: Terms, partitions: Partitions) -> None:
+    until_s = monotonic() + SLICE_S
+    reading.to_read = []
+    while some := list(islice(wanted, PARTITIONS_PER_LOOK)):
+        _read_some(reading, some, terms, partitions)
+        if len(some) == PARTITIONS_PER_LOOK and monotonic() >= until_s:
+            reading.to_read = list(wanted)
+            break
+    if not reading.to_read:
+        reading.found += reading.failed
+
+
+def _read_some(reading: Reading, wanted: list[Wanted], terms: Terms, partitions: Partitions) -> None:
     found, failed, left = reading.found, reading.failed, reading.left
     size_bytes, files_held = reading.size_bytes, reading.files_held
     for one in wanted:

@@ -18,7 +18,7 @@ from moldau.broker.delayed_fetch import DelayedFetch
 from moldau.broker.delayed_response import DelayedResponse, future_of
 from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted, wanted_in_full
 from moldau.broker.leaders import node_endpoints
-from moldau.broker.reading import Reading, Terms, read, read_in_slices, worth_a_look
+from moldau.broker.reading import Reading, Terms, read, read_rest, worth_a_look
 from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange
@@ -28,7 +28,7 @@ from moldau.wire.messages import FetchRequest, FetchResponse
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
 
 READ_COMMITTED = 1
-MANY = 2_000  # partitions, beyond which others have their turn in between: to read one takes 2 to 3 microseconds
+MANY = 2_000  # partitions: to plan them, and to tell what was found, takes so long that others want their turn
 
 R = TypeVar("R")
 
@@ -43,9 +43,9 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     terms = _terms(request, plan, context)
-    if len(plan.wanted) > MANY:
-        return asyncio.ensure_future(_fetch_many(request, plan, terms, context))
     reading = read(plan.wanted.values(), terms, services.partitions)
+    if reading.to_read or len(plan.wanted) > MANY:
+        return asyncio.ensure_future(_fetch_many(request, plan, reading, terms=terms, context=context))
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.has_error or not plan.wanted:
         response = _answer(plan, reading, context)
         return response if reading.size_bytes == 0 else _from_cache(response, reading, services)
@@ -75,12 +75,16 @@ def _delay(
 ) -> DelayedResponse[FetchResponse]:
     told = {one for one, _ in reading.found}
 
-    def attempt(is_last: bool, grown: Set[Partition] | None) -> FetchResponse | DelayedResponse[FetchResponse] | None:
+    def attempt(is_last: bool, grown: Set[Partition] | None) -> Answer:
         services = context.services
         wanted: Iterable[Wanted] = plan.wanted.values()
         if grown is not None and terms.changes_only:
             wanted = worth_a_look(wanted, told, grown)
         again = read(wanted, terms, services.partitions)
+        if again.to_read:  # so much that it takes long: no need to count whether it is enough
+            later: DelayedResponse[Encoded[FetchResponse]] = DelayedResponse()
+            later.follow(asyncio.ensure_future(_finish(plan, again, terms, context)))
+            return later
         if not (is_last or again.has_error or again.size_bytes >= terms.bytes_min):
             return None
         response = _answer(plan, again, context)
@@ -102,21 +106,25 @@ async def _plan_many(request: FetchRequest, context: Context) -> FetchResponse |
     plan = services.fetch_sessions.plan(request, version, services.clock.now_ms(), asked)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
-    return await _fetch_many(request, plan, _terms(request, plan, context), context)
+    terms = _terms(request, plan, context)
+    reading = read(plan.wanted.values(), terms, services.partitions)
+    return await _fetch_many(request, plan, reading, terms=terms, context=context)
 
 
 async def _fetch_many(
-    request: FetchRequest, plan: Plan, terms: Terms, context: Context
+    request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
 ) -> FetchResponse | Encoded[FetchResponse]:
     """The same in slices. Others of the same session may change what is wanted in between, so a copy is read."""
     services = context.services
     wanted = list(plan.wanted.values())
-    told: set[Wanted] = set()
+    await read_rest(reading, terms, services.partitions, services.long_work)
+    told = {one for one, _ in reading.found}
     end_s = asyncio.get_running_loop().time() + request.max_wait_ms / 1000
 
     async def look(grown: Set[Partition] | None) -> Reading:
         some = worth_a_look(wanted, told, grown) if terms.changes_only and grown is not None else wanted
-        reading = await read_in_slices(some, terms, services)
+        reading = read(some, terms, services.partitions)
+        await read_rest(reading, terms, services.partitions, services.long_work)
         told.update([one for one, _ in reading.found])
         return reading
 
@@ -124,7 +132,6 @@ async def _fetch_many(
         return reading.size_bytes >= terms.bytes_min or reading.has_error
 
     is_last, grown = request.max_wait_ms <= 0, None
-    reading = await look(None)
     while not (is_last or is_enough(reading)):
         watch = _watch(wanted, end_s)
         try:
@@ -135,6 +142,12 @@ async def _fetch_many(
             reading = await look(None) if is_last else reading
         finally:
             watch.answer.cancel()
+    return await _finish(plan, reading, terms, context)
+
+
+async def _finish(plan: Plan, reading: Reading, terms: Terms, context: Context) -> Encoded[FetchResponse]:
+    services = context.services
+    await read_rest(reading, terms, services.partitions, services.long_work)
     response = await _answer_many(plan, reading, context)
     ready = _from_cache(response, reading, services)
     return await future_of(ready) if isinstance(ready, DelayedResponse) else ready
