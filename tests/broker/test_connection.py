@@ -236,6 +236,31 @@ def test_a_file_that_can_not_be_sent_ends_its_connection_alone(caplog: pytest.Lo
     assert line.levelno == logging.ERROR
 
 
+def fetch_of(records: FileRange) -> Api:
+    @api(ApiKey.FETCH, FetchRequest, versions=(4, 11))
+    def fetch(_: FetchRequest, __: Context) -> FetchResponse:
+        topic = FetchableTopicResponse(topic="t", partitions=[PartitionData(records=records)])
+        return FetchResponse(responses=[topic])
+
+    return fetch
+
+
+def test_a_connection_ends_although_its_last_answers_can_not_be_sent(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        unreadable = fetch_of(FileRange(cast("int", None), 0, 6, None))  # fails with a TypeError each time
+        async with (
+            listening(unreadable, planted(raising(KeyError))) as listener,
+            client_of(listener) as (reader, writer),
+        ):
+            writer.write(named(FetchRequest(), 4, 1) + named(ListGroupsRequest(), 0, 4711))
+            assert await answer_to(reader) == b""
+            assert not listener._connections
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    (line,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert "LIST_GROUPS v0, correlation id 4711" in line.message
+
+
 def test_a_violation_is_the_peers_and_names_its_request(caplog: pytest.LogCaptureFixture) -> None:
     asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(planted(raising(ProtocolViolation))), WAIT_S_MAX))
     (line,) = [record for record in caplog.records if record.name.startswith("moldau")]

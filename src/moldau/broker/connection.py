@@ -297,7 +297,7 @@ class Connection:
     def _send_last(self, parts: list[Part]) -> None:
         try:
             self._outbox.send(parts)
-        except OSError as lost:
+        except Exception as lost:  # whatever it is, it must not keep the connection from being closed
             LOGGER.debug("connection from %s lost: %s", self.peer, lost)
 
     def _report(self, wrong: BaseException, asked: memoryview | Unanswered | None) -> None:
