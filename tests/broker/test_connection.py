@@ -24,7 +24,7 @@ from moldau.broker.delayed_response import DelayedResponse
 from moldau.broker.dispatch import Dispatch
 from moldau.broker.frame_budget import FrameBudget
 from moldau.broker.listener import ConnectionLimits, Listener
-from moldau.broker.turns import SLICE_S
+from moldau.broker.turns import ANSWERS_HELD_S, SLICE_S
 from moldau.core.errors import ProtocolViolation
 from moldau.log.file_range import FileRange
 from moldau.wire.api import ApiKey
@@ -259,6 +259,38 @@ def test_a_connection_ends_although_its_last_answers_can_not_be_sent(caplog: pyt
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
     (line,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert "LIST_GROUPS v0, correlation id 4711" in line.message
+
+
+def test_who_hung_up_while_others_were_answered_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """Answers are sent in the middle of a turn when others wait for theirs, and one's own may fail then."""
+
+    async def test() -> None:
+        asked = asyncio.Event()
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def wait() -> asyncio.Future[None]:
+            asked.set()
+            return answer
+
+        @api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+        def slow(_: HeartbeatRequest, __: Context) -> HeartbeatResponse:
+            time.sleep(2 * ANSWERS_HELD_S)
+            if not answer.done():
+                answer.set_result(None)  # is heard of on this turn of the loop, before what is held is sent
+            return HeartbeatResponse()
+
+        async with listening(slow, planted(wait)) as listener, client_of(listener) as (reader, writer):
+            with socket.create_connection((listener.host, listener.port)) as hasty:
+                hasty.sendall(named(ListGroupsRequest(), 0, 1) + named(HeartbeatRequest(), 0, 2))
+                await asked.wait()
+                hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # the next send fails
+            writer.write(named(HeartbeatRequest(), 0, 3))
+            assert await answer_to(reader)
+            while len(listener._connections) > 1:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_a_violation_is_the_peers_and_names_its_request(caplog: pytest.LogCaptureFixture) -> None:

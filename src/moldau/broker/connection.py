@@ -270,6 +270,8 @@ class Connection:
         """Send what is ready, keep what has arrived, and read on unless there is no use in more."""
         if ready:
             self._send_soon(ready, now_s)
+            if self.closed:  # it was sent at once, and nobody is there
+                return
         inbox = self._inbox
         if is_over:
             self._took_long = monotonic() - self.last_active_s >= LONG_S
