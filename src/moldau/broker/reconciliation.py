@@ -161,12 +161,17 @@ class Reconciliation:
         while self._worker is not None:
             await asyncio.shield(self._worker)
 
-    async def stop(self) -> None:
-        """Make nothing any more, but finish deletions: the next start would take their folders for somebody's."""
+    async def stop(self, decided: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Make nothing any more, but finish deletions: the next start would take their folders for somebody's.
+
+        `decided` is done when no image follows any more: one that is still being written may delete topics, too.
+        """
         self._is_stopping = True
         for task in [*self._held.values()]:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        if decided is not None:
+            await decided()
         if self._worker is not None:
             await asyncio.gather(self._worker, return_exceptions=True)
         self._leaving.extend(self._stuck)

@@ -140,6 +140,11 @@ class Controller:
         reply: R = await pending.reply
         return reply
 
+    async def settled(self) -> None:
+        """Wait until what was decided is committed and everybody was told, or could not be."""
+        if self._writer is not None:
+            await asyncio.shield(self._writer)
+
     async def close(self) -> None:
         """Finishes what is pending, leaves a snapshot for a quick start and lets another broker take over."""
         if self._retry is not None:
@@ -148,8 +153,7 @@ class Controller:
             self._standby.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._standby
-        if self._writer is not None:
-            await self._writer
+        await self.settled()
         if self.is_active:
             with contextlib.suppress(StoreError):
                 if self._entries_since_snapshot:

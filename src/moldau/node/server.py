@@ -112,7 +112,9 @@ async def start(
         clock=clock,
         controller=controller,
         partitions=partitions,
-        reconciliation=reconcile(config, partitions, directories, running, long_work=long_work),
+        reconciliation=reconcile(
+            controller, partitions, directories, running, broker_id=config.node_id, long_work=long_work
+        ),
         directories=directories,
         producer_ids=producer_ids,
         fetch_sessions=fetch_sessions(config),
@@ -157,20 +159,21 @@ def cold_reads(running: AsyncExitStack) -> ColdReads:
 
 
 def reconcile(
-    config: BrokerConfig,
+    controller: Controller,
     partitions: Partitions,
     directories: LogDirectories,
     running: AsyncExitStack,
     *,
+    broker_id: int,
     long_work: LongWork,
 ) -> Reconciliation:
     """One thread makes and moves all folders, so that nothing of it happens at the same time."""
     thread = ThreadPoolExecutor(1, thread_name_prefix="moldau-folders")
     running.callback(thread.shutdown)
     reconciliation = Reconciliation(
-        config.node_id, partitions, directories, thread=thread, clock=SystemClock(), long_work=long_work
+        broker_id, partitions, directories, thread=thread, clock=SystemClock(), long_work=long_work
     )
-    running.push_async_callback(reconciliation.stop)
+    running.push_async_callback(reconciliation.stop, controller.settled)
     return reconciliation
 
 
