@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from asyncio import Future
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from typing import cast
 import pytest
 
 import moldau
-from moldau.broker.answers import ROWS_MAX, Encoded, in_turn
+from moldau.broker.answers import ROWS_MAX, Encoded, in_thread, in_turn
 from moldau.broker.context import Context
 from moldau.coordinator.long_work import SLICE_S, LongWork
 from moldau.core.errors import ErrorCode
@@ -31,10 +32,11 @@ from tests.hostile.attacker import Attacker
 
 VERSION = 4
 COUNT = ROWS_MAX + 500
+WAIT_S_MAX = 20.0
 
 
 def context() -> Context:
-    services = SimpleNamespace(long_work=LongWork(), executor=ThreadPoolExecutor(1))
+    services = SimpleNamespace(long_work=LongWork(), executor=ThreadPoolExecutor(1), computing=ThreadPoolExecutor(1))
     return cast(Context, SimpleNamespace(services=services, version=VERSION))
 
 
@@ -85,6 +87,19 @@ async def test_very_many_rows_are_encoded_beforehand() -> None:
     assert isinstance(encoded, Encoded)
     body = memoryview(b"".join(encoded.body))
     assert decode(ListGroupsResponse, VERSION, body)[0] == shape(names)
+
+
+@on_a_loop
+async def test_an_fsync_does_not_wait_for_answers_that_take_long() -> None:
+    asked, goes_on = context(), threading.Event()
+    answers = [asyncio.ensure_future(in_thread(goes_on.wait, asked)) for _ in range(8)]
+    await asyncio.sleep(0)
+    synced = asyncio.get_running_loop().run_in_executor(asked.services.executor, lambda: "synced")
+    try:
+        assert await asyncio.wait_for(synced, WAIT_S_MAX) == "synced"
+    finally:
+        goes_on.set()
+    assert await asyncio.gather(*answers) == [True] * 8
 
 
 @pytest.fixture(scope="module")

@@ -139,6 +139,7 @@ def services(folder: Path) -> Iterator[Any]:
             long_work=long_work,
             cold_reads=cold_reads,
             executor=executor,
+            computing=executor,
             groups=groups,
             transactions=transactions,
             markers=MarkerAppends(partitions, groups, clock, flush_at_once),

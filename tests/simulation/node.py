@@ -157,6 +157,7 @@ class Node:
             long_work=LongWork(),
             cold_reads=ColdReads(),
             executor=cast(Any, None),
+            computing=cast(Any, None),
             groups=groups,
             transactions=transactions,
             markers=markers,

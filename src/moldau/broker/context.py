@@ -44,7 +44,9 @@ class Services:
     long_work: LongWork
     cold_reads: ColdReads
     executor: Executor
-    """Threads for what would hold the loop."""
+    """Threads that wait for the disk."""
+    computing: Executor
+    """One thread for what takes long to compute: more would only take the interpreter from the loop."""
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     markers: MarkerAppends

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import msgpack, structs
 
-from moldau.broker.answers import Encoded, refuse_repetition
+from moldau.broker.answers import Encoded, encoded, in_thread, refuse_repetition
 from moldau.broker.delayed_response import DelayedResponse, future_of
 from moldau.coordinator.long_work import chunks
 from moldau.core.limits import LARGE_REQUEST_PART, LARGE_REQUEST_PART_BYTES
@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 
 
 class LargeRequests:
-    """One at a time is in a thread, however many are sent: the threads are there for the disk."""
+    """One at a time is in a thread, however many are sent."""
 
-    __slots__ = ("_services", "_turn")
+    __slots__ = ("_services",)
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._turn = asyncio.Lock()
 
     async def answer(self, frame: memoryview, at: int, *, api: Api, decode: Decoder, context: Context) -> Any:
         """What the handler would answer, encoded. The frame must be the caller's own."""
-        request, _ = await self._in_thread(lambda: decode(frame, at))
+        request, _ = await in_thread(lambda: decode(frame, at), context)
         parts = _parts_of(api, request)
         if parts is None:
             response = await _answered(api.call(request, context))
@@ -43,15 +42,15 @@ class LargeRequests:
             response = await self._in_parts(request, parts, api, context, size_bytes=len(frame))
         if response is None or isinstance(response, Encoded):
             return response
-        return await self._in_thread(lambda: Encoded(response, context.version))
+        return await encoded(lambda: response, context)
 
     async def _in_parts(self, request: Any, parts: Parts, api: Api, context: Context, *, size_bytes: int) -> Any:
         asked, answered = parts
         elements = getattr(request, asked)
-        await self._in_thread(lambda: _check(elements))
+        await in_thread(lambda: _check(elements), context)
         whole: Any = None
         count = min(LARGE_REQUEST_PART, max(1, LARGE_REQUEST_PART_BYTES * len(elements) // size_bytes))
-        for some in await self._in_thread(lambda: _portions(elements, api.subject, context, count)):
+        for some in await in_thread(lambda: _portions(elements, api.subject, context, count), context):
             await self._services.long_work.wait()
             response = await _answered(api.call(structs.replace(request, **{asked: some}), context))
             if whole is None:
@@ -59,10 +58,6 @@ class LargeRequests:
             else:
                 getattr(whole, answered).extend(getattr(response, answered))
         return whole
-
-    async def _in_thread(self, work: Callable[[], Any]) -> Any:
-        async with self._turn:
-            return await asyncio.get_running_loop().run_in_executor(self._services.executor, work)
 
 
 def _parts_of(api: Api, request: Any) -> Parts | None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from typing import NamedTuple
 
 from moldau.broker.cold_reads import ColdReads
 from moldau.broker.connection_quotas import ConnectionQuotas, quota_limits
@@ -91,7 +92,7 @@ async def start(
     directories = await open_log_dirs(config, clock, accept_lost_log_dirs=accept_lost_log_dirs, cluster_id=cluster_id)
     running.callback(directories.end)
     directories.open_files.limit = segments_max(descriptors_for_connections())
-    executor = threads(running)
+    pools = threads(running)
     store = await open_metadata(directories.paths, clock)
     running.push_async_callback(store.close)
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
@@ -101,7 +102,7 @@ async def start(
 
     partitions = Partitions()
     producer_ids = ProducerIds(controller)
-    flusher, long_work = Flusher(executor), LongWork()
+    flusher, long_work = Flusher(pools.executor), LongWork()
     made = coordinators(
         config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush, long_work=long_work
     )
@@ -121,7 +122,7 @@ async def start(
         flusher=flusher,
         long_work=long_work,
         cold_reads=cold_reads(running),
-        executor=executor,
+        **pools._asdict(),
         **made._asdict(),
     )
     await register(services, broker_image(config, listeners, directories))
@@ -145,11 +146,20 @@ def now_running(services: Services, listeners: list[Listener]) -> Running:
     )
 
 
-def threads(running: AsyncExitStack) -> Executor:
+class Threads(NamedTuple):
+    """Apart from each other: an fsync that clients wait for must not stand behind answers to those who ask a lot."""
+
+    executor: Executor
+    computing: Executor
+
+
+def threads(running: AsyncExitStack) -> Threads:
     sys.setswitchinterval(SWITCH_S)
     executor = ThreadPoolExecutor(THREADS, thread_name_prefix="moldau")
     running.callback(executor.shutdown)
-    return executor
+    computing = ThreadPoolExecutor(1, thread_name_prefix="moldau-computing")
+    running.callback(computing.shutdown)
+    return Threads(executor, computing)
 
 
 def cold_reads(running: AsyncExitStack) -> ColdReads:
