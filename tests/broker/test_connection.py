@@ -293,6 +293,57 @@ def test_who_hung_up_while_others_were_answered_is_no_fault(caplog: pytest.LogCa
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+@pytest.mark.parametrize("lingers", [True, False], ids=["closed", "reset"])
+def test_what_a_client_asked_before_it_hung_up_is_done(lingers: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "moldau")
+
+    async def test() -> None:
+        asked, goes_on, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def work() -> None:
+            asked.set()
+            await goes_on.wait()
+            done.set()
+
+        async with listening(healthy, planted(work)) as listener, client_of(listener) as (reader, writer):
+            with socket.create_connection((listener.host, listener.port)) as hasty:
+                hasty.sendall(named(ListGroupsRequest(), 0, 1))
+                await asked.wait()
+                if not lingers:
+                    hasty.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            for turn in range(3):  # by then the end was seen
+                writer.write(named(HeartbeatRequest(generation_id=turn), 0, turn))
+                assert await answer_to(reader) == struct.pack(">ih", turn, turn)
+            goes_on.set()
+            await done.wait()
+            while len(listener._connections) > 1:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_who_waits_for_others_is_forgotten_when_it_hangs_up() -> None:
+    async def test() -> None:
+        later: DelayedResponse[Any] = DelayedResponse()
+        asked = asyncio.Event()
+
+        @api(ApiKey.FETCH, FetchRequest, versions=(4, 11))
+        def poll(_: FetchRequest, __: Context) -> DelayedResponse[Any]:
+            asked.set()
+            return later
+
+        async with listening(poll) as listener:
+            with socket.create_connection((listener.host, listener.port)) as hasty:
+                hasty.sendall(named(FetchRequest(), 4, 1))
+                await asked.wait()
+            while listener._connections:  # noqa: ASYNC110 - nobody tells of it
+                await asyncio.sleep(0)
+            assert later.cancelled()
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
 def test_a_violation_is_the_peers_and_names_its_request(caplog: pytest.LogCaptureFixture) -> None:
     asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(planted(raising(ProtocolViolation))), WAIT_S_MAX))
     (line,) = [record for record in caplog.records if record.name.startswith("moldau")]

@@ -155,12 +155,12 @@ class Connection:
             count = self._socket.recv_into(self._inbox.space())
         except BlockingIOError:
             return False
+        except ConnectionError:
+            if self._waiting_for is None:
+                raise
+            count = 0
         if count == 0:
-            if self._sending:  # who says no more may still read: the end is met again when all is sent
-                self._reading = False
-                self._loop.remove_reader(self._socket.fileno())
-            else:
-                self.close()
+            self._hang_up()
             return False
         self.last_active_s = now_s = monotonic()  # _begin_turn, without a call on the path of every request
         self._until_s = now_s + SLICE_S
@@ -169,6 +169,18 @@ class Connection:
             self._took_long = False
             self._queue()
         return True
+
+    def _hang_up(self) -> None:
+        """The client says no more. It may still read, and what it asked for last is done even if it is gone.
+
+        The end is met again when all is done and sent. Only whoever waits for others is given up.
+        """
+        waiting_for = self._waiting_for
+        if self._sending or (waiting_for is not None and not waiting_for.waits_for_others):
+            self._reading = False
+            self._loop.remove_reader(self._socket.fileno())
+        else:
+            self.close()
 
     def _receive_more(self) -> memoryview | None:
         """The frame that a full buffer cut: its rest is probably there, and then it needs no memory of its own."""

@@ -29,6 +29,7 @@ from moldau.wire.schema import Message
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _CLIENT_ID = Struct(">h")
 _NAMES = {int(key): key.name for key in ApiKey}
+_WAITING = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
 _CLIENT_ID_CHARS_MAX = 100  # of what a line in the log repeats; a client id may have 32,767
 
 
@@ -78,6 +79,11 @@ class Unanswered:
         except asyncio.CancelledError:
             raise ProtocolViolation("the request was cancelled") from None
         return None if response is None else self._route.reply(response, self._header.correlation_id)
+
+    @property
+    def waits_for_others(self) -> bool:
+        """For records or members, which may take as long as the client says and changes nothing when it is given up."""
+        return isinstance(self.future, DelayedResponse) or self._route.api.key in _WAITING
 
     def __str__(self) -> str:
         header = self._header
