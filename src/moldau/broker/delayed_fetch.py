@@ -46,6 +46,12 @@ class DelayedFetch:
         if self._missing_bytes <= 0:
             self._schedule()
 
+    def came_before(self, size_bytes: int) -> None:
+        """What was found that came before this watched. Some may be counted twice, and then it is told too early."""
+        self._missing_bytes -= size_bytes
+        if self._missing_bytes <= 0:
+            self._schedule()
+
     def disturbed(self) -> None:
         self._grown = None
         self._schedule()

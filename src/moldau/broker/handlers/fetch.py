@@ -133,11 +133,13 @@ async def _fetch_many(
 
     is_last, grown = request.max_wait_ms <= 0, None
     while not (is_last or is_enough(reading)):
-        watch = _watch(wanted, end_s)
+        before_bytes = reading.size_bytes
+        watch = _watch(wanted, end_s, terms.bytes_min - before_bytes)
         try:
             reading = await look(grown)  # for it may have grown before it was watched
             if is_enough(reading):
                 break
+            watch.came_before(reading.size_bytes - before_bytes)
             is_last, grown = await future_of(watch.answer)
             reading = await look(None) if is_last else reading
         finally:
@@ -153,12 +155,15 @@ async def _finish(plan: Plan, reading: Reading, terms: Terms, context: Context) 
     return await future_of(ready) if isinstance(ready, DelayedResponse) else ready
 
 
-def _watch(wanted: list[Wanted], end_s: float) -> DelayedFetch:
-    """Tells when something came, with the partitions that grew, or that the time is over."""
+def _watch(wanted: list[Wanted], end_s: float, missing_bytes: int) -> DelayedFetch:
+    """Tells when enough came or something else changed, with the partitions that grew, or that the time is over."""
     wait_s = max(0.0, end_s - asyncio.get_running_loop().time())
     watched = [one.partition for one in wanted if one.partition is not None]
     return DelayedFetch(
-        watched, lambda is_last, grown: (is_last, grown), missing_bytes=1, wait_ms_max=math.ceil(wait_s * 1000)
+        watched,
+        lambda is_last, grown: (is_last, grown),
+        missing_bytes=missing_bytes,
+        wait_ms_max=math.ceil(wait_s * 1000),
     )
 
 
