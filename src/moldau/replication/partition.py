@@ -6,6 +6,7 @@ The rules are pure: they read and change this object alone. The log below does t
 from __future__ import annotations
 
 import contextlib
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 from moldau.core.errors import ErrorCode
@@ -34,6 +35,12 @@ class Watcher(Protocol):
 class LeaderAndEpoch(NamedTuple):
     leader_id: int
     leader_epoch: int
+
+
+@lru_cache
+def _led_by_nobody(leader_epoch: int) -> LeaderAndEpoch:
+    """The same object for all partitions of a topic that is deleted, of which there may be tens of thousands."""
+    return LeaderAndEpoch(NO_LEADER, leader_epoch)
 
 
 class Partition:
@@ -172,7 +179,7 @@ class Partition:
 
     def retire(self) -> None:
         """The topic is gone: nobody leads it, and whoever waits for it must look again."""
-        self.leadership = LeaderAndEpoch(NO_LEADER, self.leadership.leader_epoch)
+        self.leadership = _led_by_nobody(self.leadership.leader_epoch)
         self.is_leader = False
         if self.watchers:
             self.disturb()
