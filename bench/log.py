@@ -17,7 +17,7 @@ from pathlib import Path
 
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import Offset, TopicPartition, random_uuid
-from moldau.log.directories import LogDirectories
+from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.partition_log import PartitionLog
 from moldau.wire.batch import Record, build_batch, write_crc
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import cast
 
 from moldau.broker.context import Services
-from moldau.broker.flushing import Flusher
 from moldau.broker.housekeeping import Housekeeping
+from moldau.broker.producing.flushing import Flusher
 from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig
-from tests.broker.test_reconciliation import NOW_MS, append, image, node, run
+from tests.broker.topics.test_reconciliation import NOW_MS, append, image, node, run
 
 
 def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:

@@ -19,13 +19,13 @@ from typing import Any
 import pytest
 
 from moldau.broker.api import Api
-from moldau.broker.cold_reads import ColdReads
 from moldau.broker.context import Context, Peer
-from moldau.broker.delayed_response import DelayedResponse, future_of
-from moldau.broker.fetch_sessions import FetchSessions
+from moldau.broker.fetching.cold_reads import ColdReads
+from moldau.broker.fetching.fetch_sessions import FetchSessions
 from moldau.broker.handlers.table import TABLE
-from moldau.broker.marker_appends import MarkerAppends
-from moldau.broker.partitions import Partitions
+from moldau.broker.producing.marker_appends import MarkerAppends
+from moldau.broker.requests.delayed_response import DelayedResponse, future_of
+from moldau.broker.topics.partitions import Partitions
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from moldau.broker.flushing import Flusher
+from moldau.broker.producing.flushing import Flusher
 from moldau.coordinator.journal import PartitionJournal, StoredRecord, TransactionalProducer
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.log.end_transaction_marker import encode_marker
-from moldau.log.producer_state import Marker
+from moldau.log.producers.end_transaction_marker import encode_marker
+from moldau.log.producers.producer_state import Marker
 from moldau.replication.partition import LeaderAndEpoch, Partition
 from tests.coordinator.loops import on_a_loop
 from tests.coordinator.partitions import flush_at_once, new_partition, reopened

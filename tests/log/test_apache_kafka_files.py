@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import TopicPartition as Partition
 from moldau.log.checkpoints import read_partition_metadata
-from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.partition_log import PartitionLog
-from moldau.log.producer_state import Origin
+from moldau.log.producers.end_transaction_marker import encode_marker
+from moldau.log.producers.producer_state import Origin
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Codec, Record, batches, build_batch
 from tests import apache_kafka
 from tests.apache_kafka import ApacheKafka

@@ -17,10 +17,10 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset
-from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
-from moldau.log.producer_state import Origin
+from moldau.log.producers.end_transaction_marker import encode_marker
+from moldau.log.producers.producer_state import Origin
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch
 from tests.log.samples import NOW_MS, PARTITION, batch, config, contents, create, reopen
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moldau.core.ids import Offset, TopicPartition
-from moldau.log.directories import LogDirectories
+from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.open_files import OpenFiles, segments_max
 from moldau.log.partition_log import PartitionLog
 from tests.log.samples import NOW_MS, batch, config, log_in

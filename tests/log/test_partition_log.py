@@ -10,11 +10,11 @@ import pytest
 
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
-from moldau.log.end_transaction_marker import encode_marker
 from moldau.log.errors import LogError
 from moldau.log.leader_epochs import EpochEnd, EpochStart
 from moldau.log.partition_log import EMPTY, Appended, PartitionLog
-from moldau.log.producer_state import Origin
+from moldau.log.producers.end_transaction_marker import encode_marker
+from moldau.log.producers.producer_state import Origin
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Codec, Record, batches, build_batch, read_header
 from tests.log.samples import EVERYTHING, NOW_MS, PARTITION, append, batch, config, contents, create, reopen
 

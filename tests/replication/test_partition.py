@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from moldau.core.errors import ErrorCode
-from moldau.log.end_transaction_marker import encode_marker
+from moldau.log.producers.end_transaction_marker import encode_marker
 from moldau.replication.partition import LeaderAndEpoch, Partition
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch
 from tests.log.samples import NOW_MS, TOPIC_ID, batch, create

@@ -13,7 +13,7 @@ from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPI
 from moldau.groups.consumer.facts import ProgressSet
 from moldau.groups.records import GroupChanged, GroupDeleted, OffsetCommitted, OffsetDeleted
 from moldau.groups.records import decode_fact as decode_group_fact
-from moldau.log.end_transaction_marker import read_marker
+from moldau.log.producers.end_transaction_marker import read_marker
 from moldau.transactions.records import TransactionChanged, TransactionForgotten
 from moldau.transactions.records import decode_fact as decode_transaction_fact
 from moldau.transactions.states import State

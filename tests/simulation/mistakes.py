@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from moldau.broker import reading
-from moldau.broker.marker_appends import MarkerAppends
+from moldau.broker.fetching import reading
+from moldau.broker.producing.marker_appends import MarkerAppends
 from moldau.coordinator.journal import StoredRecord
 from moldau.coordinator.runtime import Runtime
 from moldau.core.decision import Decision

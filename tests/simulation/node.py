@@ -12,10 +12,10 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
 from moldau.broker.api import Api
-from moldau.broker.cold_reads import ColdReads
 from moldau.broker.context import Context, Peer, Services
-from moldau.broker.fetch_sessions import FetchSessions
-from moldau.broker.marker_appends import MarkerAppends
+from moldau.broker.fetching.cold_reads import ColdReads
+from moldau.broker.fetching.fetch_sessions import FetchSessions
+from moldau.broker.producing.marker_appends import MarkerAppends
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
 from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig

@@ -9,7 +9,7 @@ from moldau.broker.handlers.fetch import fetch
 from moldau.broker.handlers.offset_commit import offset_commit
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.log.end_transaction_marker import read_marker
+from moldau.log.producers.end_transaction_marker import read_marker
 from moldau.wire.batch import batches, records
 from moldau.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from moldau.wire.messages.offset_commit import (

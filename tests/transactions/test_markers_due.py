@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from moldau.core.errors import ErrorCode
-from moldau.log.end_transaction_marker import read_marker
-from moldau.log.producer_state import Marker
+from moldau.log.producers.end_transaction_marker import read_marker
+from moldau.log.producers.producer_state import Marker
 from moldau.transactions.markers_due import (
     MarkersDue,
     Outcome,

@@ -9,7 +9,7 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId
-from moldau.log.producer_state import Marker
+from moldau.log.producers.producer_state import Marker
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.limits import (
     EXPIRY_LOOKS_MAX,

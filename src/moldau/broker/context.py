@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from moldau.broker.cold_reads import ColdReads
-    from moldau.broker.fetch_sessions import FetchSessions
-    from moldau.broker.flushing import Flusher
-    from moldau.broker.marker_appends import MarkerAppends
-    from moldau.broker.partitions import Partitions
-    from moldau.broker.reconciliation import Reconciliation
+    from moldau.broker.fetching.cold_reads import ColdReads
+    from moldau.broker.fetching.fetch_sessions import FetchSessions
+    from moldau.broker.producing.flushing import Flusher
+    from moldau.broker.producing.marker_appends import MarkerAppends
+    from moldau.broker.topics.partitions import Partitions
+    from moldau.broker.topics.reconciliation import Reconciliation
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
     from moldau.coordinator.long_work import LongWork
     from moldau.core.clock import Clock
     from moldau.core.config.broker import BrokerConfig
     from moldau.groups.coordinator import GroupCoordinator
-    from moldau.log.directories import LogDirectories
+    from moldau.log.directories.log_directories import LogDirectories
     from moldau.transactions.coordinator import TransactionCoordinator
     from moldau.wire.frame import RequestHeader
     from moldau.wire.messages.api_versions import ApiVersion

@@ -17,7 +17,7 @@ from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ApiError
 from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.compaction.throttle import Throttle
-from moldau.log.directories import Checkpoints
+from moldau.log.directories.log_directories import Checkpoints
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 

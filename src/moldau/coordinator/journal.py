@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol, TypeAlias
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.core.limits import DECOMPRESSED_BATCH_BYTES_MAX
-from moldau.log.end_transaction_marker import read_marker
 from moldau.log.partition_log import PartitionLog
-from moldau.log.producer_state import Marker
+from moldau.log.producers.end_transaction_marker import read_marker
+from moldau.log.producers.producer_state import Marker
 from moldau.replication.partition import Partition
 from moldau.wire.batch import (
     CONTROL,

@@ -25,7 +25,7 @@ from moldau.groups.schemas import (
     known_version,
     version_of,
 )
-from moldau.log.end_transaction_marker import encode_marker
+from moldau.log.producers.end_transaction_marker import encode_marker
 from moldau.wire.codec import decode, encode
 
 NO_EXPIRY = -1

@@ -14,10 +14,13 @@ import msgspec
 from moldau.core.config.topic import TopicConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset, TopicId, TopicPartition
-from moldau.log import recovery, timestamps, truncation
+from moldau.log import timestamps
+from moldau.log.appending.marker_append import append_marker
+from moldau.log.appending.replicated import append_replicated
+from moldau.log.appending.rolling import roll_at, take_snapshot
+from moldau.log.appending.validation import Validated, Validator
 from moldau.log.availability import Availability
 from moldau.log.checkpoints import write_leader_epochs, write_partition_metadata
-from moldau.log.end_transaction_marker import read_marker
 from moldau.log.errors import LogError
 from moldau.log.file_range import EMPTY, FileRange
 from moldau.log.files import TRANSACTION_INDEX
@@ -25,14 +28,12 @@ from moldau.log.flush_point import FlushPoint, paths_to_sync
 from moldau.log.indexes.transaction_index import aborted_between
 from moldau.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from moldau.log.leader_epochs import EpochEnd, LeaderEpochs
-from moldau.log.marker_append import append_marker
-from moldau.log.producer_state import Marker, Origin, ProducerStates
-from moldau.log.removal import Removals
-from moldau.log.replicated import append_replicated
-from moldau.log.rolling import roll_at, take_snapshot
+from moldau.log.maintenance import recovery, truncation
+from moldau.log.maintenance.removal import Removals
+from moldau.log.producers.end_transaction_marker import read_marker
+from moldau.log.producers.producer_state import Marker, Origin, ProducerStates
 from moldau.log.segment import Segment
 from moldau.log.timestamps import TimestampedOffset
-from moldau.log.validation import Validated, Validator
 from moldau.wire.batch import CONTROL, NO_TIMESTAMP, stamp
 
 __all__ = ["EMPTY", "Appended", "FlushPoint", "PartitionLog", "TimestampedOffset"]

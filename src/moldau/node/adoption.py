@@ -9,7 +9,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from moldau.broker.context import Services
-from moldau.broker.topic_creation import internal_topic_configs
+from moldau.broker.topics.creation import internal_topic_configs
 from moldau.controller.brokers import decide_register_broker
 from moldau.controller.image import BrokerImage, ClusterImage, Draft, TopicImage
 from moldau.controller.machine import apply_to_draft

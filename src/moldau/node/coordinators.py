@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 from typing import NamedTuple
 
 from moldau.broker.context import Services
-from moldau.broker.marker_appends import MarkerAppends
-from moldau.broker.partitions import Partitions
+from moldau.broker.producing.marker_appends import MarkerAppends
+from moldau.broker.topics.partitions import Partitions
 from moldau.controller.features import TRANSACTION_VERSION, level_of
 from moldau.controller.image import ClusterImage
 from moldau.controller.producer_ids import ProducerIds

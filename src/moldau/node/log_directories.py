@@ -11,9 +11,9 @@ from moldau.controller.runtime import Controller
 from moldau.core.clock import Clock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import TopicPartition
-from moldau.log.directories import LogDirectories
+from moldau.log.directories.log_directories import LogDirectories
+from moldau.log.directories.meta_properties import UnusableDirectory, read_meta_properties
 from moldau.log.files import read_whole, remove_if_there, replace
-from moldau.log.meta_properties import UnusableDirectory, read_meta_properties
 from moldau.store.sqlite import FILE_NAME as METADATA_FILE
 from moldau.store.sqlite import SqliteStore
 

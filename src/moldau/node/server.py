@@ -11,20 +11,20 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
-from moldau.broker.cold_reads import ColdReads
-from moldau.broker.connection_quotas import ConnectionQuotas, quota_limits
 from moldau.broker.context import Services
-from moldau.broker.dispatch import Dispatch
-from moldau.broker.fetch_sessions import FetchSessions
-from moldau.broker.flushing import Flusher
-from moldau.broker.frame_budget import FrameBudget
+from moldau.broker.fetching.cold_reads import ColdReads
+from moldau.broker.fetching.fetch_sessions import FetchSessions
 from moldau.broker.handlers import TABLE
 from moldau.broker.handlers.api_versions import announced
 from moldau.broker.housekeeping import Housekeeping
-from moldau.broker.listener import ConnectionLimits, Listener, descriptors_for_connections
-from moldau.broker.partitions import Partitions
-from moldau.broker.reconciliation import Reconciliation
-from moldau.broker.startup import GivenUp, open_topics
+from moldau.broker.network.connection_quotas import ConnectionQuotas, quota_limits
+from moldau.broker.network.frame_budget import FrameBudget
+from moldau.broker.network.listener import ConnectionLimits, Listener, descriptors_for_connections
+from moldau.broker.producing.flushing import Flusher
+from moldau.broker.requests.dispatch import Dispatch
+from moldau.broker.topics.partitions import Partitions
+from moldau.broker.topics.reconciliation import Reconciliation
+from moldau.broker.topics.startup import GivenUp, open_topics
 from moldau.controller.config_changes import log_config_changes
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.producer_ids import ProducerIds
@@ -34,8 +34,8 @@ from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ApiError
-from moldau.log.directories import LogDirectories
-from moldau.log.meta_properties import UnusableDirectory
+from moldau.log.directories.log_directories import LogDirectories
+from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.log.open_files import segments_max
 from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators

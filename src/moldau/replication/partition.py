@@ -12,12 +12,12 @@ from typing import NamedTuple, Protocol
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER, NO_PARTITION_LEADER_EPOCH, Offset
 from moldau.core.topic_names import is_internal
+from moldau.log.appending.validation import Validated
 from moldau.log.errors import LogError
 from moldau.log.file_range import FileRange
 from moldau.log.leader_epochs import EpochEnd
 from moldau.log.partition_log import Appended, PartitionLog
-from moldau.log.producer_state import Origin
-from moldau.log.validation import Validated
+from moldau.log.producers.producer_state import Origin
 
 
 class Watcher(Protocol):

@@ -12,7 +12,7 @@ import msgspec
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.log.end_transaction_marker import encode_marker
+from moldau.log.producers.end_transaction_marker import encode_marker
 from moldau.transactions.states import State
 from moldau.transactions.transaction import ProducerIdAndEpoch, Transaction
 from moldau.wire.batch import CONTROL, TRANSACTIONAL, Record, build_batch

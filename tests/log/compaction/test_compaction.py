@@ -22,10 +22,10 @@ from moldau.log.compaction.cleaned_transactions import CleanedTransactions
 from moldau.log.compaction.cleaner import Cleaner, begin, clean_log
 from moldau.log.compaction.offset_map import ENTRIES_MIN, OffsetMap
 from moldau.log.compaction.rewriting import Source, read_batches, swap
-from moldau.log.directories import LogDirectories
+from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.indexes.transaction_index import AbortedTransaction, read_aborted
 from moldau.log.partition_log import PartitionLog
-from moldau.log.producer_state import Origin
+from moldau.log.producers.producer_state import Origin
 from moldau.wire.batch import (
     CONTROL,
     TRANSACTIONAL,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import together
 from moldau.core.errors import ErrorCode
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.transaction import ProducerIdAndEpoch

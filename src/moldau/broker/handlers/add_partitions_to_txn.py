@@ -10,9 +10,9 @@ import asyncio
 from asyncio import Future
 from collections.abc import Mapping
 
-from moldau.broker.answers import ROWS_MAX, in_thread, together
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import ROWS_MAX, in_thread, together
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition

@@ -5,9 +5,9 @@ v1 can say that the number of replicas has to stay as it is.
 
 from __future__ import annotations
 
-from moldau.broker.answers import by_size
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import by_size
 from moldau.controller.image import ClusterImage
 from moldau.controller.partitions import Refusal, assigned_partition
 from moldau.core.errors import ErrorCode

@@ -6,9 +6,9 @@ from asyncio import Future
 from collections.abc import Iterator
 from pathlib import Path
 
-from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
+from moldau.broker.requests.answers import Encoded, in_turn
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.alter_replica_log_dirs import (

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from moldau.broker.api import Api, api
 from moldau.broker.context import Context
-from moldau.broker.outbox import Part
+from moldau.broker.network.outbox import Part
 from moldau.controller.features import SUPPORTED, finalized
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from moldau.broker import topic_creation
-from moldau.broker.answers import ROWS_MAX, Encoded, encoded, in_thread
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded, in_thread
+from moldau.broker.topics import creation as topic_creation
 from moldau.controller.topics import CreatedTopic, NewTopic
 from moldau.core.config.describe import ConfigEntry
 from moldau.core.errors import ApiError, ErrorCode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import Encoded, in_turn
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import NO_OFFSET, Offset
 from moldau.wire.api import ApiKey

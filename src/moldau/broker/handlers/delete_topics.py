@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
-from moldau.broker.topic_creation import TOPICS_PER_WRITE
+from moldau.broker.topics.creation import TOPICS_PER_WRITE
 from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId

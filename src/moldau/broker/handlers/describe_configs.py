@@ -5,10 +5,10 @@ Topics, brokers, broker loggers and groups. There are no client metrics yet whos
 
 from __future__ import annotations
 
-from moldau.broker.answers import refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.loggers import levels
+from moldau.broker.requests.answers import refuse_repetition
 from moldau.controller.configs import ResourceType, parse_broker_id
 from moldau.core.config.definitions import ConfigSource
 from moldau.core.config.describe import (

@@ -10,10 +10,10 @@ import shutil
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from moldau.broker.answers import ROWS_MAX, Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.broker.partitions import Partitions
+from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded
+from moldau.broker.topics.partitions import Partitions
 from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.replication.partition import Partition

@@ -5,9 +5,9 @@ v1 tells when each voter was seen last, v2 has messages for errors and the nodes
 
 from __future__ import annotations
 
-from moldau.broker.answers import by_size
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context, Services
+from moldau.broker.requests.answers import by_size
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.describe_quorum import (

@@ -5,11 +5,11 @@ A page ends when it holds as many partitions as the client or the broker allows;
 
 from __future__ import annotations
 
-from moldau.broker.answers import by_size
 from moldau.broker.api import Answer, api
 from moldau.broker.authorized_operations import ON_TOPIC
 from moldau.broker.context import Context
 from moldau.broker.leaders import offline_replicas
+from moldau.broker.requests.answers import by_size
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER

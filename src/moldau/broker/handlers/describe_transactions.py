@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.transactions.shard import TransactionShard

@@ -5,9 +5,9 @@ A partition here is led by its first replica for as long as its broker lives, so
 
 from __future__ import annotations
 
-from moldau.broker.answers import by_size
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import by_size
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER

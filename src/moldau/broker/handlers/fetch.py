@@ -11,14 +11,14 @@ import math
 from collections.abc import Iterable, Set
 from typing import TypeVar
 
-from moldau.broker.answers import Encoded, encoded, in_thread
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context, Services
-from moldau.broker.delayed_fetch import DelayedFetch
-from moldau.broker.delayed_response import DelayedResponse, future_of
-from moldau.broker.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted, wanted_in_full
+from moldau.broker.fetching.delayed_fetch import DelayedFetch
+from moldau.broker.fetching.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted, wanted_in_full
+from moldau.broker.fetching.reading import Reading, Terms, read, read_rest, worth_a_look
 from moldau.broker.leaders import node_endpoints
-from moldau.broker.reading import Reading, Terms, read, read_rest, worth_a_look
+from moldau.broker.requests.answers import Encoded, encoded, in_thread
+from moldau.broker.requests.delayed_response import DelayedResponse, future_of
 from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange

@@ -10,11 +10,11 @@ from asyncio import Future
 from types import MappingProxyType
 from typing import Any
 
-from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.broker.leaders import endpoints
-from moldau.broker.topic_creation import create_internal_topic
+from moldau.broker.requests.answers import Encoded, in_turn
+from moldau.broker.topics.creation import create_internal_topic
 from moldau.coordinator.placement import partition_for
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.limits import COORDINATOR_KEYS_MAX

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from asyncio import Future
 
-from moldau.broker.answers import together
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import together
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import random_uuid
 from moldau.core.limits import GROUP_PROTOCOLS_MAX, STRING_BYTES_MAX

@@ -11,9 +11,9 @@ from asyncio import Future
 from collections import Counter
 from collections.abc import Set
 
-from moldau.broker.answers import Encoded, in_turn
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import Encoded, in_turn
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.replication.partition import Partition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from moldau.broker.answers import by_size
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import by_size
 from moldau.controller.image import TopicImage
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.list_partition_reassignments import (

@@ -8,9 +8,9 @@ from __future__ import annotations
 from asyncio import Future
 from typing import Any
 
-from moldau.broker.answers import ROWS_MAX, Encoded, in_thread, in_turn
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import ROWS_MAX, Encoded, in_thread, in_turn
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.transactions.view import Listing, list_transactions_of, listing_of

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeAlias
 
-from moldau.broker.answers import Encoded, by_size
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
 from moldau.broker.context import Context
 from moldau.broker.leaders import endpoints, offline_replicas
-from moldau.broker.topic_creation import auto_create
+from moldau.broker.requests.answers import Encoded, by_size
+from moldau.broker.topics.creation import auto_create
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from moldau.broker.answers import ROWS_MAX, encoded, in_thread, in_turn
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import ROWS_MAX, encoded, in_thread, in_turn
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ErrorCode

@@ -6,9 +6,9 @@ from asyncio import Future
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from moldau.broker.answers import ROWS_MAX, Encoded, in_thread, in_turn
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import ROWS_MAX, Encoded, in_thread, in_turn
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision, Slices, sliced

@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 from typing import TypeAlias
 
-from moldau.broker.answers import Encoded, encoded
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.leaders import current_leader, node_endpoints
-from moldau.broker.transaction_verification import check_produced
+from moldau.broker.producing.transaction_verification import check_produced
+from moldau.broker.requests.answers import Encoded, encoded
 from moldau.coordinator.long_work import Slice
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.core.limits import RECEIVE_BYTES
+from moldau.log.appending.validation import UNFOLDED_BYTES_AT_ONCE, Validated, check_request
 from moldau.log.errors import LogError
 from moldau.log.partition_log import PartitionLog
-from moldau.log.validation import UNFOLDED_BYTES_AT_ONCE, Validated, check_request
 from moldau.replication.partition import Partition
 from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey

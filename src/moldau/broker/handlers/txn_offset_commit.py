@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from moldau.broker.answers import ROWS_MAX, encoded, in_thread, in_turn
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
-from moldau.broker.transaction_verification import admission_error
+from moldau.broker.producing.transaction_verification import admission_error
+from moldau.broker.requests.answers import ROWS_MAX, encoded, in_thread, in_turn
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import TransactionalProducer
 from moldau.coordinator.long_work import chunks

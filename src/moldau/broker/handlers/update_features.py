@@ -6,9 +6,9 @@ and whether it is a trial; v2 leaves out the results of each feature, which all 
 
 from __future__ import annotations
 
-from moldau.broker.answers import in_thread
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import in_thread
 from moldau.controller.features import (
     UPGRADE,
     FeatureReply,

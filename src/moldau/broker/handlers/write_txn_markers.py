@@ -10,9 +10,9 @@ from asyncio import Future
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from moldau.broker.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.transactions.markers_due import MarkersDue

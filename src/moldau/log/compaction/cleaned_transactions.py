@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from moldau.log.end_transaction_marker import ABORT, COMMIT
 from moldau.log.indexes.transaction_index import AbortedTransaction
+from moldau.log.producers.end_transaction_marker import ABORT, COMMIT
 from moldau.wire.batch import BatchHeader, InvalidRecord
 from moldau.wire.records import Buffer, spans
 

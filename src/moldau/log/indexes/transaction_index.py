@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from moldau.log.failure import NotUndone
 from moldau.log.files import read_whole, size_of, write_at
-from moldau.log.producer_state import CompletedTransaction
+from moldau.log.producers.producer_state import CompletedTransaction
 
 VERSION = 0
 ENTRY = struct.Struct(">hqqqq")

@@ -1,0 +1,1 @@
+"""What a Fetch request reads: sessions, file ranges, and the wait for more."""

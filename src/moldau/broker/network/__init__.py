@@ -1,0 +1,1 @@
+"""The network edge: listeners, connections, frames in and replies out."""

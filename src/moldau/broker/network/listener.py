@@ -1,0 +1,234 @@
+"""Accepting connections on one address, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import resource
+import socket
+from dataclasses import dataclass
+from time import monotonic
+
+from moldau.broker.context import Peer
+from moldau.broker.network.connection import Connection
+from moldau.broker.network.connection_quotas import ConnectionQuotas
+from moldau.broker.network.frame_budget import FrameBudget
+from moldau.broker.network.inbox import Inbox
+from moldau.broker.network.refusals import Refusals
+from moldau.broker.network.turns import Turns
+from moldau.broker.requests.dispatch import Dispatch
+from moldau.core import limits
+from moldau.core.repeated_line import RepeatedLine
+
+LOGGER = logging.getLogger(__name__)
+
+_NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
+_PAUSE_S = 0.1
+_MAPPED_IPV4 = "::ffff:"
+_SWEEPS_PER_IDLE_TIME = 10
+_SWEEP_S_MAX = 5.0
+_STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait for the memory that it holds
+_HOLD_S_MAX = 60.0  # all of a large frame meanwhile; its sender gives up after 30 s (Java) or 60 s (librdkafka)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    idle_ms_max: int = 0
+    frame_bytes_max: int = limits.FRAME_BYTES_MAX
+    send_buffer_bytes: int = -1
+
+
+def descriptors_for_connections() -> int:
+    """Connections that the process limit on open files allows, while segments keep their share of it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        soft = hard
+    return max(64, soft // 2)
+
+
+class Listener:
+    """A listening socket and the connections that came in by it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.host = ""
+        self.port = 0
+        self._dispatch: Dispatch | None = None
+        self._allowed = ConnectionLimits()
+        self._budget = FrameBudget()
+        self._quotas = ConnectionQuotas()
+        self._full = RepeatedLine(LOGGER, logging.WARNING)
+        self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
+        self._connections: set[Connection] = set()
+        self._held_since_s: dict[tuple[Connection, int], float] = {}  # large frames, since others wait for their memory
+        self._refusals = Refusals()
+        self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
+        self._socket: socket.socket | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns: Turns | None = None
+        self._sweep: asyncio.TimerHandle | None = None
+
+    def bind(self, host: str, port: int, *, backlog: int = 1024, receive_buffer_bytes: int = -1) -> None:
+        """Take the address, so that a wrong one is known before anything else starts. Nobody is answered yet."""
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.setblocking(False)
+            if receive_buffer_bytes > 0:
+                # On the listening socket, because the window that a connection may have is agreed on as it is made.
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+            listening.bind(address)
+            listening.listen(backlog)
+        except OSError:
+            listening.close()
+            raise
+        self._socket = listening
+        self.host, self.port = listening.getsockname()[:2]
+
+    def start(
+        self, dispatch: Dispatch, allowed: ConnectionLimits, budget: FrameBudget, quotas: ConnectionQuotas
+    ) -> None:
+        assert self._socket is not None, "bind comes before start"
+        self._quotas = quotas
+        self._dispatch, self._allowed, self._budget = dispatch, allowed, budget
+        self._loop = asyncio.get_running_loop()
+        self._turns = Turns(self._loop)
+        self._loop.add_reader(self._socket.fileno(), self._accept)
+        quotas.when_exceeded(self.name, self._close_most_idle)
+        self._sweep_later()
+
+    def stop_accepting(self) -> None:
+        if self._socket is not None and self._loop is not None:
+            self._loop.remove_reader(self._socket.fileno())
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._sweep is not None:
+            self._sweep.cancel()
+
+    def close(self) -> None:
+        self.stop_accepting()
+        for connection in tuple(self._connections):
+            connection.close()
+
+    def _accept(self) -> None:
+        assert self._socket is not None
+        assert self._loop is not None
+        for _ in range(_ACCEPTS_PER_TURN):
+            if self._must_wait():
+                return
+            try:
+                sock, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as wrong:
+                if wrong.errno not in _NO_DESCRIPTORS:
+                    raise
+                self._no_descriptors.say(f"not accepting on {self.name} for {_PAUSE_S} s: {wrong.strerror}")
+                self._pause(_PAUSE_S)
+                return
+            self._admit(sock, Peer(self.name, address[0].removeprefix(_MAPPED_IPV4), address[1]))
+
+    def _must_wait(self) -> bool:
+        """Whether a limit keeps us from accepting now; then the time to go on is arranged."""
+        assert self._loop is not None
+        full = self._quotas.full(self.name)
+        if full is not None:
+            self._full.say(f"not accepting on {self.name} until a connection is closed: {full}")
+            self._pause(None)
+            return True
+        wait_s = self._quotas.wait_s(self.name, self._loop.time())
+        if wait_s > 0:
+            self._pause(wait_s)
+        return wait_s > 0
+
+    def _pause(self, seconds: float | None) -> None:
+        """Stop accepting for some time, or until there is room again."""
+        assert self._socket is not None
+        assert self._loop is not None
+        self._loop.remove_reader(self._socket.fileno())
+        if seconds is None:
+            self._quotas.when_free(self._accept_again)
+        else:
+            self._loop.call_later(seconds, self._accept_again)
+
+    def _accept_again(self) -> None:
+        if self._socket is not None and self._loop is not None:
+            self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def _admit(self, sock: socket.socket, peer: Peer) -> None:
+        allowed = self._allowed
+        if self._quotas.has_too_many(peer.host):
+            most = self._quotas.most_of(peer.host)
+            why = f"its host has {most} connections, the most allowed (max.connections.per.ip)"
+            self._refusals.not_admitted(peer, why)
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if allowed.send_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, allowed.send_buffer_bytes)
+        assert self._loop is not None
+        assert self._dispatch is not None
+        assert self._turns is not None
+        self._quotas.opened(self.name, peer.host, self._loop.time())
+        self._connections.add(
+            Connection(
+                sock,
+                peer,
+                dispatch=self._dispatch,
+                inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max, budget=self._budget),
+                turns=self._turns,
+                refusals=self._refusals,
+                loop=self._loop,
+                on_close=self._forget,
+            )
+        )
+
+    def _forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self._quotas.closed(self.name, connection.peer.host)
+
+    def _close_most_idle(self) -> None:
+        connection = min(self._connections, key=lambda one: one.last_active_s)
+        why = "another listener needs its place (max.connections)"
+        self._refusals.not_admitted(connection.peer, why)
+        connection.close()
+
+    def _sweep_later(self) -> None:
+        assert self._loop is not None
+        idle_s = self._allowed.idle_ms_max / 1000
+        pause_s = max(0.1, min(idle_s / _SWEEPS_PER_IDLE_TIME, _SWEEP_S_MAX)) if idle_s > 0 else _SWEEP_S_MAX
+        self._sweep = self._loop.call_later(pause_s, self._close_idle)
+
+    def _close_idle(self) -> None:
+        now_s = monotonic()
+        if self._allowed.idle_ms_max > 0:
+            oldest_s = now_s - self._allowed.idle_ms_max / 1000
+            for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
+                LOGGER.debug("closing idle connection from %s", connection.peer)
+                connection.close()
+        self._close_holders(now_s)
+        self._sweep_later()
+
+    def _close_holders(self, now_s: float) -> None:
+        """Nobody keeps memory that others wait for by sending nothing, or a byte now and then."""
+        holders = [one for one in self._connections if one.holds_up_others] if self._budget.is_short else []
+        frames = [(one, one.large_frames) for one in holders]
+        self._held_since_s = {frame: self._held_since_s.get(frame, now_s) for frame in frames}
+        for frame, since_s in self._held_since_s.items():
+            connection = frame[0]
+            if connection.last_active_s < now_s - _STALL_S_MAX:
+                why = "silent in the middle of a large frame"
+            elif since_s < now_s - _HOLD_S_MAX:
+                why = "too slow with a large frame while others wait for memory"
+            else:
+                continue
+            LOGGER.warning("closing connection from %s: %s", connection.peer, why)
+            connection.close()

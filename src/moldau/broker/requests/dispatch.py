@@ -1,0 +1,163 @@
+"""From a frame to a reply: find the handler by (key, version), decode, call, encode."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import Future
+from collections.abc import Iterable
+from inspect import iscoroutine
+from struct import Struct
+from typing import Any
+
+from moldau.broker.api import Api
+from moldau.broker.context import Context, Peer, Services
+from moldau.broker.handlers.api_versions import unsupported_version
+from moldau.broker.network.inbox import PRODUCE
+from moldau.broker.network.outbox import Part
+from moldau.broker.requests.answers import Encoded
+from moldau.broker.requests.delayed_response import DelayedResponse
+from moldau.broker.requests.large_requests import LargeRequests
+from moldau.core.errors import ProtocolViolation
+from moldau.core.limits import LARGE_REQUEST_BYTES, PRODUCE_ELEMENTS_MAX, RECEIVE_BYTES, REQUEST_ELEMENTS_MAX
+from moldau.wire.api import ApiKey
+from moldau.wire.codec import decoder, encoder
+from moldau.wire.decoding import Decoder
+from moldau.wire.encoding import Encoder
+from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_header, response_parts
+from moldau.wire.schema import Message
+
+_KEY_VERSION_CORRELATION = Struct(">hhi")
+_CLIENT_ID = Struct(">h")
+_NAMES = {int(key): key.name for key in ApiKey}
+_WAITING = frozenset({ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP})
+_CLIENT_ID_CHARS_MAX = 100  # of what a line in the log repeats; a client id may have 32,767
+
+
+class Route:
+    """Everything about one API at one version that can be looked up beforehand."""
+
+    __slots__ = ("api", "call", "decode", "encoders", "version", "waits")
+
+    def __init__(self, api: Api, version: int) -> None:
+        self.api = api
+        self.call = api.call
+        self.waits = api.waits
+        self.version = version
+        elements_max = PRODUCE_ELEMENTS_MAX if api.key == PRODUCE else REQUEST_ELEMENTS_MAX
+        self.decode: Decoder = decoder(api.request, version, elements_max)
+        self.encoders: dict[type[Message], tuple[Encoder, bool]] = {}  # and whether its header is flexible
+
+    def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
+        if isinstance(response, Encoded):
+            flexible = has_flexible_header(response.kind, self.version)
+            # Behind a part of its own: the first one may be many megabytes long, and the header is put before it.
+            return response_parts(correlation_id, [b"", *response.body], is_flexible=flexible)
+        kind = type(response)
+        known = self.encoders.get(kind)
+        if known is None:
+            known = self.encoders[kind] = encoder(kind, self.version), has_flexible_header(kind, self.version)
+        encode, is_flexible = known
+        body: list[Part] = []
+        encode(response, body)
+        return response_parts(correlation_id, body, is_flexible=is_flexible)
+
+
+class Unanswered:
+    """A request whose answer comes later."""
+
+    __slots__ = ("_header", "_route", "future")
+
+    def __init__(self, future: Future[Any] | DelayedResponse[Any], route: Route, header: RequestHeader) -> None:
+        self.future = future
+        self._route = route
+        self._header = header
+
+    def parts(self) -> list[Part] | None:
+        """The reply's bytes, once the future is done. None: there is nothing to send."""
+        try:
+            response = self.future.result()
+        except asyncio.CancelledError:
+            raise ProtocolViolation("the request was cancelled") from None
+        return None if response is None else self._route.reply(response, self._header.correlation_id)
+
+    @property
+    def waits_for_others(self) -> bool:
+        """For records or members, which may take as long as the client says and changes nothing when it is given up."""
+        return isinstance(self.future, DelayedResponse) or self._route.api.key in _WAITING
+
+    def __str__(self) -> str:
+        header = self._header
+        return _described(header.api_key, header.api_version, header.correlation_id, header.client_id)
+
+
+class Dispatch:
+    """The handler table at work."""
+
+    __slots__ = ("_apis", "_large", "_routes", "_services")
+
+    def __init__(self, table: Iterable[Api], services: Services) -> None:
+        self._apis = {int(row.key): row for row in table}
+        self._routes: dict[tuple[int, int], Route] = {}
+        self._services = services
+        self._large = LargeRequests(services)
+
+    def answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
+        """What to send. Whatever is raised, by a handler too, ends the connection; `describe` names the request."""
+        key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
+        route = self._routes.get((key, version)) or self._find_route(key, version)
+        if route is None:
+            return unsupported_version(correlation_id, self._services.api_versions)
+        is_large = len(frame) > LARGE_REQUEST_BYTES and key != PRODUCE
+        if (is_large or route.waits) and len(frame) <= RECEIVE_BYTES:
+            # The bytes under the view are reused on the next turn of the loop; a longer frame has memory of its own.
+            frame = memoryview(bytes(frame))
+        header, at = read_request_header(frame)
+        if is_large:
+            context = Context(self._services, header, peer)
+            work = self._large.answer(frame, at, api=route.api, decode=route.decode, context=context)
+            return Unanswered(asyncio.ensure_future(work), route, header)
+        request, _ = route.decode(frame, at)
+        answer: Any = route.call(request, Context(self._services, header, peer))
+        if (known := route.encoders.get(type(answer))) is not None:  # `reply`, without a call for every request
+            body: list[Part] = []
+            known[0](answer, body)
+            return response_parts(correlation_id, body, is_flexible=known[1])
+        if answer is None:
+            return None
+        if iscoroutine(answer):
+            answer = asyncio.ensure_future(answer)
+        if isinstance(answer, Future | DelayedResponse):
+            unanswered = Unanswered(answer, route, header)
+            return unanswered.parts() if answer.done() else unanswered
+        return route.reply(answer, correlation_id)
+
+    def _find_route(self, key: int, version: int) -> Route | None:
+        """None for the one request that is answered whatever its version."""
+        api = self._apis.get(key)
+        if api is None:
+            raise ProtocolViolation(f"API key {key} is not supported")
+        low, high = api.versions
+        if not low <= version <= high:
+            if key == ApiKey.API_VERSIONS:
+                return None
+            raise ProtocolViolation(f"{api.key.name} version {version} is not supported; {low} to {high} are")
+        route = self._routes[key, version] = Route(api, version)
+        return route
+
+
+def describe(asked: memoryview | Unanswered) -> str:
+    """A request in words for the log, even one whose header is wrong."""
+    if isinstance(asked, Unanswered):
+        return str(asked)
+    key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(asked)
+    at = _KEY_VERSION_CORRELATION.size
+    size = _CLIENT_ID.unpack_from(asked, at)[0] if len(asked) >= at + _CLIENT_ID.size else -1
+    at += _CLIENT_ID.size
+    client_id = None if size < 0 else str(asked[at : at + size], "utf-8", "replace")
+    return _described(key, version, correlation_id, client_id)
+
+
+def _described(key: int, version: int, correlation_id: int, client_id: str | None) -> str:
+    name = _NAMES.get(key, f"API key {key}")
+    who = "" if client_id is None else client_id[:_CLIENT_ID_CHARS_MAX]
+    return f"{name} v{version}, correlation id {correlation_id}, client id {who!r}"

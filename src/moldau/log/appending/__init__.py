@@ -1,0 +1,1 @@
+"""How batches get into a log: what is checked, and new segments."""

@@ -1,0 +1,1 @@
+"""What happens to a log beside appends: recovery, retention, truncation, removal."""

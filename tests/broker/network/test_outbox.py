@@ -1,0 +1,129 @@
+"""Replies of buffers and file ranges arrive byte for byte, however slowly the peer reads."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from moldau.broker.network.outbox import INLINE_BYTES_MAX, Outbox, Part
+from moldau.core.limits import MIB
+from moldau.log.file_range import FileRange
+
+
+def receive(peer: socket.socket, size: int) -> bytes:
+    got = b""
+    while len(got) < size:
+        got += peer.recv(1 << 16)
+    return got
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> tuple[int, bytes]:
+    content = os.urandom(4 * 1024 * 1024)
+    (tmp_path / "segment").write_bytes(content)
+    return os.open(tmp_path / "segment", os.O_RDONLY), content
+
+
+@pytest.mark.parametrize("range_bytes", [10, INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1, 3_000_000])
+def test_buffers_and_files_in_order(stored: tuple[int, bytes], range_bytes: int) -> None:
+    fd, content = stored
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    parts: list[Part] = [b"head", FileRange(fd, 5, range_bytes, None), memoryview(b"mid"), bytearray(b"dle")]
+    parts += [FileRange(fd, 100, range_bytes, None), b"tail"]
+    wanted = b"head" + content[5 : 5 + range_bytes] + b"middle" + content[100 : 100 + range_bytes] + b"tail"
+    outbox = Outbox(ours)
+    done = outbox.send(parts)
+    got = b""
+    while len(got) < len(wanted):
+        got += peer.recv(1 << 16)
+        done = done or outbox.flush()
+    assert done
+    assert got == wanted
+    ours.close()
+    peer.close()
+    os.close(fd)
+
+
+def test_very_many_buffers_arrive_in_order() -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    parts: list[Part] = [bytes([number % 251]) * 20_000 for number in range(1_000)]
+    outbox = Outbox(ours)
+    assert not outbox.send(parts)
+    got = bytearray()
+    while not outbox.flush():
+        got += peer.recv(1 << 20)
+    ours.close()
+    while chunk := peer.recv(1 << 20):
+        got += chunk
+    peer.close()
+    assert got == b"".join(parts)  # type: ignore[arg-type]
+
+
+def test_one_large_buffer(stored: tuple[int, bytes]) -> None:
+    fd, content = stored
+    os.close(fd)
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    outbox = Outbox(ours)
+    assert not outbox.send([content])
+    got = b""
+    while len(got) < len(content):
+        got += peer.recv(1 << 16)
+        outbox.flush()
+    assert got == content
+    ours.close()
+    peer.close()
+
+
+def test_more_buffers_than_one_call_takes() -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    outbox = Outbox(ours)
+    assert outbox.send([b"%04d" % number for number in range(1500)])
+    assert receive(peer, 6000) == b"".join(b"%04d" % number for number in range(1500))
+    ours.close()
+    peer.close()
+
+
+class Reader:
+    """A peer that reads as fast as it is sent to."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+
+    def sendmsg(self, buffers: list[bytes], *_: object) -> int:
+        self.calls.append(sum(map(len, buffers)))
+        return self.calls[-1]
+
+
+@pytest.mark.parametrize("count", [40, 4_000], ids=["few long parts", "many short parts"])
+def test_a_peer_that_reads_fast_gets_a_large_answer_in_several_turns(count: int) -> None:
+    """Others have theirs in between, and none of it is copied."""
+    reader = Reader()
+    outbox = Outbox(cast(socket.socket, reader))
+    turns, is_gone = 1, outbox.send([bytes(20 * MIB // count)] * count)
+    while not is_gone:
+        turns, is_gone = turns + 1, outbox.flush()
+    assert turns > 2
+    assert sum(reader.calls) == 20 * MIB // count * count
+
+
+@pytest.mark.parametrize("missing_bytes", [1, 100])
+@pytest.mark.parametrize("range_bytes", [100, INLINE_BYTES_MAX, INLINE_BYTES_MAX + 1])
+def test_a_file_that_became_shorter_ends_the_answer(
+    stored: tuple[int, bytes], missing_bytes: int, range_bytes: int
+) -> None:
+    """Its size is announced already: whatever came next would be taken for the rest of it."""
+    fd, content = stored
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    beyond = FileRange(fd, len(content) - range_bytes + missing_bytes, range_bytes, None)
+    with ours, peer, pytest.raises(OSError, match="shorter"):
+        Outbox(ours).send([b"head", beyond, b"tail"])
+    os.close(fd)
