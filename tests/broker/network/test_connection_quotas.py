@@ -276,7 +276,7 @@ def test_the_backlog_and_the_buffers_have_their_size() -> None:
 
 
 def test_a_start_without_settings_says_which_defaults_are_its_own() -> None:
-    keys = ["socket.listen.backlog.size", "socket.send.buffer.bytes"]
+    keys = ["socket.listen.backlog.size", "socket.receive.buffer.bytes"]
     resource = DescribeConfigsResource(resource_type=BROKER, resource_name="0", configuration_keys=keys)
     with running() as broker, Attacker(address_of(broker)) as client:
         answer = client.ask(DescribeConfigsRequest(resources=[resource]), 4)

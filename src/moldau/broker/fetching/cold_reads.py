@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 THREADS = 4  # they wait for the disk; those of fsync are others, which must not wait behind readers
 NEAR_BYTES = 64 * MIB  # so close to the end of the active segment records are taken to be in the cache
-STRIDE_BYTES = 128 * KIB  # the kernel reads ahead by this much, so what is between two pages that are there is there
+STRIDE_BYTES = 512 * KIB  # what leaves the cache leaves it in long runs; to miss a short one costs one read of the disk
 
 
 def may_be_cold(partition: Partition, records: FileRange) -> bool:
