@@ -7,11 +7,11 @@ that the answer is true and nothing is left half made.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from moldau.broker.context import Services
 from moldau.controller.partitions import (
@@ -26,6 +26,8 @@ from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 TOPICS_PER_WRITE = 200
+
+T = TypeVar("T", CreatedTopic, ExtendedTopic)
 
 
 class Keys(NamedTuple):
@@ -113,7 +115,7 @@ async def create_topics(
         created = await services.controller.write(
             partial(decide_create_topics, topics=portion, config=services.config, validate_only=validate_only)
         )
-        answers += created if validate_only else await _made(services, created)
+        answers += created if validate_only else await _made(created, partial(_making, services))
     return answers
 
 
@@ -130,14 +132,15 @@ def _portions(wanted: Sequence[NewTopic], config: BrokerConfig) -> Iterator[list
         yield portion
 
 
-async def _made(services: Services, created: list[CreatedTopic]) -> list[CreatedTopic]:
-    outcomes = {topic.name: _making(services, topic) for topic in created if topic.error is ErrorCode.NONE}
+async def _made(topics: list[T], expect: Callable[[T], asyncio.Future[str | None]]) -> list[T]:
+    """When they serve; in the place of one that could not be made stands why."""
+    outcomes = {topic.name: expect(topic) for topic in topics if topic.error is ErrorCode.NONE}
     failures = {name: reason for name, outcome in outcomes.items() if (reason := await outcome) is not None}
     return [
-        CreatedTopic(topic.name, ErrorCode.KAFKA_STORAGE_ERROR, failures[topic.name])
+        type(topic)(topic.name, ErrorCode.KAFKA_STORAGE_ERROR, failures[topic.name])
         if topic.name in failures
         else topic
-        for topic in created
+        for topic in topics
     ]
 
 
@@ -155,16 +158,7 @@ async def create_partitions(
     extended = await services.controller.write(
         lambda image: decide_create_partitions(image, wanted, validate_only=validate_only)
     )
-    if validate_only:
-        return extended
-    outcomes = {topic.name: _extending(services, topic) for topic in extended if topic.error is ErrorCode.NONE}
-    failures = {name: reason for name, outcome in outcomes.items() if (reason := await outcome) is not None}
-    return [
-        ExtendedTopic(topic.name, ErrorCode.KAFKA_STORAGE_ERROR, failures[topic.name])
-        if topic.name in failures
-        else topic
-        for topic in extended
-    ]
+    return extended if validate_only else await _made(extended, partial(_extending, services))
 
 
 def _extending(services: Services, topic: ExtendedTopic) -> asyncio.Future[str | None]:
