@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, patiently, reason
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, LEADER_CHANGED, NoAnswer, admin_client, patiently, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.options import READ_COMMITTED, Subscription
@@ -20,7 +20,6 @@ from moldau.spark.options import READ_COMMITTED, Subscription
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 
 PLACES_TOLD_MAX = 5
-LEADER_CHANGED = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
 
 
 class Cluster:

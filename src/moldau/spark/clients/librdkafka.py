@@ -16,6 +16,7 @@ from moldau.spark.option_values import OptionError
 CLIENT_ID = "moldau-spark"
 ANSWER_S_MAX = 30.0
 PAUSE_S = 0.2
+LEADER_CHANGED = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
 # What is answered while a broker is restarted or a leader moves; librdkafka says "no entry" where nobody leads yet.
 PASSING = (
     KafkaError._NOENT,
@@ -25,8 +26,7 @@ PASSING = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
+    *LEADER_CHANGED,
 )
 CONSUMERS_MAX = 4  # a worker serves the queries of one application, one task at a time
 
