@@ -59,6 +59,10 @@ class Attacker:
     def ask(self, request: Message, version: int) -> Any:
         """The decoded answer, or `CLOSED`."""
         self.tell(request, version)
+        return self.answer_to(type(request), version)
+
+    def answer_to(self, request: type[Message], version: int) -> Any:
+        """The same for what was told before."""
         content = self.answer()
         if isinstance(content, str):
             return content

@@ -9,10 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import moldau
+from moldau.core.errors import ErrorCode
 from moldau.store.sqlite import FILE_NAME
-from moldau.wire.messages import ApiVersionsRequest
+from moldau.wire.messages import ApiVersionsRequest, CreateTopicsRequest, MetadataRequest
+from moldau.wire.messages.create_topics import CreatableTopic
 from moldau.wire.messages.delete_topics import DeleteTopicsRequest
-from tests.hostile.attacker import Attacker
+from tests.hostile.attacker import CLOSED, Attacker
 
 STOP_S_MAX = 20.0
 
@@ -46,3 +48,30 @@ def test_a_deletion_that_is_being_written_takes_its_folders_along(tmp_path: Path
         stopping.result(STOP_S_MAX)
     left = sorted(path.name for path in tmp_path.glob("orders-*") if not path.name.endswith("-delete"))
     assert left == [], "no start would ever delete them"
+
+
+def test_who_asked_for_much_before_the_stop_gets_the_whole_answer_and_it_is_true(tmp_path: Path) -> None:
+    names = [f"orders-{number}" for number in range(1_000)]
+    topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+    broker = moldau.run(data_dir=tmp_path)
+    address = (broker.host, broker.port)
+    with (
+        ThreadPoolExecutor(1) as thread,
+        Attacker(address, wait_s=STOP_S_MAX) as creating,
+        Attacker(address) as other,
+    ):
+        creating.tell(CreateTopicsRequest(topics=topics, timeout_ms=60_000), 7)
+        while not any(tmp_path.glob("orders-*")):
+            other.ask(ApiVersionsRequest(), 0)
+        stopping = thread.submit(broker.stop)
+        answer = creating.answer_to(CreateTopicsRequest, 7)
+        assert [topic.error_code for topic in answer.topics] == [ErrorCode.NONE] * len(names)
+        assert creating.answer() == CLOSED
+        stopping.result(STOP_S_MAX)
+    broker.restart()
+    try:
+        with Attacker((broker.host, broker.port)) as client:
+            known = {topic.name: topic.error_code for topic in client.ask(MetadataRequest(topics=None), 1).topics}
+    finally:
+        broker.stop()
+    assert known == dict.fromkeys(names, ErrorCode.NONE)

@@ -132,6 +132,7 @@ async def start(
     coordinate(services, running)
     keep_house(services, running)
     await answer(services, listeners, running)
+    running.push_async_callback(finish_requests, listeners, halt)
     return now_running(services, listeners)
 
 
@@ -269,6 +270,12 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
     for listener in listeners:
         running.callback(listener.close)
         listener.start(dispatch, allowed, budget, quotas)
+
+
+async def finish_requests(listeners: list[Listener], halt: Halt) -> None:
+    """Before anything that they need is taken down; a broker that has to end can't count on its disk for them."""
+    if halt.reason is None:
+        await asyncio.gather(*(listener.finish() for listener in listeners))
 
 
 async def limit_connections(services: Services, listeners: list[str], running: AsyncExitStack) -> ConnectionQuotas:

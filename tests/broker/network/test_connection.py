@@ -347,6 +347,59 @@ def test_who_waits_for_others_is_forgotten_when_it_hangs_up() -> None:
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
 
 
+def test_a_listener_that_finishes_lets_requests_under_way_be_answered_and_nobody_else_wait() -> None:
+    async def test() -> None:
+        asked, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def work() -> ListGroupsResponse:
+            asked.set()
+            await goes_on.wait()
+            return ListGroupsResponse(error_code=7)
+
+        table = (healthy, planted(work))
+        async with listening(*table) as listener, client_of(listener) as busy, client_of(listener) as idle:
+            busy[1].write(named(ListGroupsRequest(), 0, 1) + named(HeartbeatRequest(), 0, 2))
+            await asked.wait()
+            finishing = asyncio.ensure_future(listener.finish())
+            assert await answer_to(idle[0]) == b""
+            assert not finishing.done()
+            goes_on.set()
+            assert (await answer_to(busy[0]))[:6] == struct.pack(">ih", 1, 7)
+            assert await answer_to(busy[0]) == b"", "what was not begun is not begun any more"
+            await finishing
+            assert not listener._connections
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_listener_that_finishes_waits_for_what_takes_long_to_send_but_not_for_ever(
+    is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moldau.broker.network.listener._SEND_S_MAX", WAIT_S_MAX if is_read else 0.1)
+    groups = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
+
+    async def test() -> None:
+        asked, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def work() -> ListGroupsResponse:
+            asked.set()
+            await goes_on.wait()
+            return ListGroupsResponse(groups=groups)
+
+        async with listening(planted(work)) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(ListGroupsRequest(), 0, 1))
+            await asked.wait()
+            finishing = asyncio.ensure_future(listener.finish())
+            goes_on.set()
+            if is_read:
+                assert len(await answer_to(reader)) > 5_000_000
+            await finishing
+            assert not listener._connections
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
 def test_a_violation_is_the_peers_and_names_its_request(caplog: pytest.LogCaptureFixture) -> None:
     asyncio.run(asyncio.wait_for(until_closed_beside_a_neighbour(planted(raising(ProtocolViolation))), WAIT_S_MAX))
     (line,) = [record for record in caplog.records if record.name.startswith("moldau")]

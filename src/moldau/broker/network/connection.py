@@ -16,6 +16,7 @@ import logging
 import socket
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
 from moldau.broker.context import Peer
 from moldau.broker.network.inbox import Inbox
@@ -36,6 +37,7 @@ class Connection:
     __slots__ = (
         "_answer_frame",
         "_inbox",
+        "_is_finishing",
         "_is_queued",
         "_loop",
         "_on_close",
@@ -82,6 +84,7 @@ class Connection:
         self._reading = True
         self._ready: list[Part] = []
         self._sending = False
+        self._is_finishing = False
         self._is_queued = False
         self._taken: Unanswered | None = None
         self._took_long = False
@@ -104,6 +107,23 @@ class Connection:
         self._on_close(self)
         if self._waiting_for is not None:
             self._waiting_for.future.cancel()
+
+    def finish(self) -> asyncio.Future[Any] | None:
+        """Take no more requests, and close when the one that is under way is answered and all is sent.
+
+        Gives what the request waits for. One that waits for others, for records say, is given up at once.
+        """
+        waiting_for = self._waiting_for
+        if waiting_for.waits_for_others if waiting_for is not None else not self._sending:
+            self.close()
+            return None
+        self._is_finishing = True
+        self._inbox.on_room = None
+        self._loop.remove_reader(self._socket.fileno())
+        if waiting_for is None:
+            return None
+        assert isinstance(waiting_for.future, asyncio.Future), "delayed responses wait for others"
+        return waiting_for.future
 
     @property
     def holds_up_others(self) -> bool:
@@ -242,7 +262,13 @@ class Connection:
         self._waiting_for = self._taken = None
         if parts is not None:
             self._send(parts)
-        return True
+        return self._goes_on()
+
+    def _goes_on(self) -> bool:
+        """Whether another request may follow the one that was answered."""
+        if self._is_finishing and not self._sending and self._waiting_for is None:
+            self.close()
+        return not self._is_finishing
 
     def _send_soon(self, parts: list[Part], now_s: float) -> None:
         if FileRange in map(type, parts):
@@ -276,7 +302,7 @@ class Connection:
         self._begin_turn(SLICE_S)
         self._loop.remove_writer(self._socket.fileno())
         self._sending = False
-        return True
+        return self._goes_on()
 
     def _put_away(self, ready: list[Part], now_s: float, *, is_over: bool) -> None:
         """Send what is ready, keep what has arrived, and read on unless there is no use in more."""
