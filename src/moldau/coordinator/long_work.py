@@ -1,4 +1,4 @@
-"""Long work in slices: the event loop does one slice a turn, whoever's it is, and serves everybody else in between."""
+"""Long work in slices: the event loop does one slice every other turn, whoever's it is, and serves everybody else."""
 
 from __future__ import annotations
 
@@ -41,6 +41,11 @@ class LongWork:
             self._loop = self._loop or asyncio.get_running_loop()
             self._loop.call_soon(self._next)
 
+    def _pause(self) -> None:
+        """A turn for everybody else: without it, what was asked during a slice would be answered after the next one."""
+        assert self._loop is not None
+        self._loop.call_soon(self._next)
+
     def _next(self) -> None:
         """One slice, or several small ones that are one together."""
         assert self._loop is not None
@@ -57,7 +62,7 @@ class LongWork:
         finally:
             self._is_called = bool(self._queue)
             if self._is_called:
-                self._loop.call_soon(self._next)
+                self._loop.call_soon(self._pause)
 
 
 async def in_slices(items: Iterable[T], long_work: LongWork) -> AsyncIterator[T]:

@@ -32,7 +32,7 @@ S = TypeVar("S")
 
 MISSING_GROUP_SINCE = 9
 EPOCHS_SINCE = 9
-COMMITTED_AT_ONCE_MAX = 400  # to decide and write so many takes some milliseconds; each is a promise of its own
+COMMITTED_AT_ONCE_MAX = 200  # to decide and write so many takes some milliseconds; each is a promise of its own
 IDS_SINCE = 10
 
 

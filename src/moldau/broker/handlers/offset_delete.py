@@ -22,7 +22,7 @@ from moldau.wire.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 
-DELETED_AT_ONCE_MAX = 400  # to decide and write so many takes some milliseconds
+DELETED_AT_ONCE_MAX = 200  # to decide and write so many takes some milliseconds
 
 Errors: TypeAlias = ErrorCode | list[ErrorCode]
 """Of each partition, or why nothing was deleted."""

@@ -34,7 +34,7 @@ from moldau.wire.messages.txn_offset_commit import (
 LOADING_IS_KNOWN_SINCE = 2
 ABORTABLE_IS_KNOWN_SINCE = 4
 ADDS_SINCE = 5
-COMMITTED_AT_ONCE_MAX = 400  # each part is admitted anew, for the transaction may end between two
+COMMITTED_AT_ONCE_MAX = 200  # each part is admitted anew, for the transaction may end between two
 
 
 @api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, versions=(0, 5))

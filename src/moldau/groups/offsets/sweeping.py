@@ -14,7 +14,7 @@ from moldau.core.ids import ZERO_UUID
 from moldau.groups.offsets.classic import GroupOffsets
 from moldau.groups.records import CommittedOffset, Fact, OffsetDeleted
 
-SLICE_OFFSETS = 400  # to delete so many takes some milliseconds
+SLICE_OFFSETS = 200  # to delete so many takes two milliseconds, and to write that down as much again
 SLICE_LOOKS = 2_000  # to find nothing at so many places takes a few
 
 OffsetsOf: TypeAlias = Callable[[str], GroupOffsets]
