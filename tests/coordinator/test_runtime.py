@@ -26,6 +26,7 @@ class Tally:
     def __init__(self) -> None:
         self.words: list[str] = []
         self.fired: list[Hashable] = []
+        self.attempts = 0
 
     def apply(self, fact: str) -> None:
         self.words.append(fact)
@@ -34,9 +35,16 @@ class Tally:
         return None if fact.islower() else (fact.encode(), b"")
 
     def decide_timer(self, key: Hashable, now_ms: int) -> Decision[None]:
-        assert key != "broken"
+        self.attempts += 1
+        assert key != "broken", "a mistake"
+        if key == "broken slice":
+            return sliced(self._breaking())
         self.fired.append(key)
         return Decision((f"T{key}",), None, released=(Released(key, "timer"),))
+
+    def _breaking(self) -> Slices[None]:
+        yield Decision(("A",), None)
+        raise AssertionError("a mistake")
 
 
 def failed(error: ErrorCode) -> str:
@@ -155,6 +163,23 @@ async def test_a_timer_that_fails_leaves_the_others_alone() -> None:
     tally.write(say(timers=(Timer("broken", 1_001), Timer("a", 1_001))), failed)
     await asyncio.sleep(0.02)
     assert tally.machine.fired == ["a"]
+
+
+@pytest.mark.parametrize("key", ["broken", "broken slice"])
+@on_a_loop
+async def test_a_timer_that_failed_fires_again(
+    key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("moldau.coordinator.runtime.TIMER_RETRY_MS", 1)
+    tally = runtime(MemoryJournal())
+    tally.write(say(timers=(Timer(key, 1_001),)), failed)
+    while tally.machine.attempts < 3:  # noqa: ASYNC110 - nobody tells of it
+        await asyncio.sleep(0.001)
+    assert "a mistake" in caplog.text
+    tally.stop()
+    attempts = tally.machine.attempts
+    await asyncio.sleep(0.02)
+    assert tally.machine.attempts == attempts
 
 
 @on_a_loop

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from msgspec.structs import replace
 
-from moldau.coordinator.journal import StoredRecord
+from moldau.coordinator.journal import CoordinatorRecord, StoredRecord
+from moldau.coordinator.runtime import Runtime
+from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision, Delayed, Timer
 from moldau.core.errors import ErrorCode
@@ -18,10 +23,13 @@ from moldau.transactions.limits import (
     SPARE_ID_WAIT_MS,
     TransactionLimits,
 )
-from moldau.transactions.records import TransactionForgotten
+from moldau.transactions.records import Fact, TransactionChanged, TransactionForgotten
+from moldau.transactions.shard import TransactionShard
 from moldau.transactions.states import State
 from moldau.transactions.transaction import EXPIRY, MARKERS, ProducerIdAndEpoch, ProducerReply, timeout_key
 from moldau.wire.api import ApiKey
+from tests.coordinator.journals import MemoryJournal
+from tests.coordinator.loops import on_a_loop
 from tests.transactions.worlds import FIRST, ID, P0, TIMEOUT_MS, World, producer_of, transaction
 
 WEEK_MS = 604_800_000
@@ -142,6 +150,31 @@ def test_very_many_idle_ids_are_forgotten_in_several_parts() -> None:
     long_ids = [replace(transaction(updated_ms=0), transactional_id=f"{n}" * 100_000) for n in range(9)]
     decision = World(*long_ids).shard.decide_expiry(WEEK_MS)
     assert len(decision.records) == FORGOTTEN_BYTES_MAX // 100_000 + 1
+
+
+@on_a_loop
+async def test_expiry_of_which_a_slice_failed_is_done_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moldau.coordinator.runtime.TIMER_RETRY_MS", 1)
+    shard = TransactionShard(TransactionLimits(id_expiration_ms=0, expiry_interval_ms=1))
+    many = FORGOTTEN_IDS_MAX + 2
+    for number in range(many):
+        shard.apply(TransactionChanged(replace(transaction(updated_ms=0), transactional_id=f"id-{number}")))
+    sizes_at_failure = []
+
+    def fail_once(self: TransactionShard, fact: Fact) -> CoordinatorRecord | None:
+        if len(self.transactions) < many and not sizes_at_failure:
+            sizes_at_failure.append(len(self.transactions))
+            raise ValueError("a mistake")
+        return encode(self, fact)
+
+    encode = TransactionShard.encode
+    monkeypatch.setattr(TransactionShard, "encode", fail_once)
+    runtime = Runtime(shard, MemoryJournal(), clock=SystemClock())
+    runtime.write(lambda shard, now_ms: shard.decide_started(now_ms), lambda _: None)
+    while shard.transactions:  # noqa: ASYNC110 - nobody tells of it
+        await asyncio.sleep(0.001)
+    assert sizes_at_failure == [many - FORGOTTEN_IDS_MAX]
+    runtime.stop()
 
 
 def test_ids_that_stay_are_looked_at_in_several_parts_too() -> None:

@@ -24,6 +24,7 @@ from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.repeated_line import RepeatedLine
 
 APPEND_BYTES_MAX = 256 * 1024  # one append holds the loop for as long as it takes to write this much
+TIMER_RETRY_MS = 60_000  # a decision that failed may fail again, and each time says so
 ENTRY_OVERHEAD_BYTES = 40  # more than a record adds to its key and value
 BATCH_OVERHEAD_BYTES = 61
 
@@ -304,11 +305,19 @@ class Runtime(Generic[M]):
     def _fire(self, key: Hashable) -> None:
         if self.is_stopped:
             return
+        failed = partial(self._fire_again, key)
         try:
-            self.write(lambda machine, now_ms: machine.decide_timer(key, now_ms), _nobody_hears)
+            self.write(lambda machine, now_ms: machine.decide_timer(key, now_ms), failed)
         except Exception:
             # A mistake of ours in one group must not keep the other timers of this moment from firing.
             LOGGER.exception("a timer's decision failed: %s", key)
+            failed(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+    def _fire_again(self, key: Hashable, _: ErrorCode) -> None:
+        """The decision failed, or a later slice of it that would have set the timer anew: what is due stays due."""
+        if not self.is_stopped:
+            now_ms = self._clock.now_ms()
+            self._set_timers((Timer(key, now_ms + TIMER_RETRY_MS, is_kept=True),), now_ms)
 
     def _changed(self) -> None:
         if self.is_stopped:
@@ -344,7 +353,3 @@ def unwritten_facts() -> RepeatedLine:
 
 def _size_bytes(entries: Sequence[CoordinatorRecord]) -> int:
     return sum([len(key) + len(value or b"") + ENTRY_OVERHEAD_BYTES for key, value in entries])
-
-
-def _nobody_hears(_: ErrorCode) -> None:
-    return None

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from moldau.coordinator.journal import CoordinatorRecord
+from moldau.coordinator.runtime import Runtime
+from moldau.core.clock import SystemClock
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID
+from moldau.groups.limits import GroupLimits
 from moldau.groups.offsets.classic import CommittedPartition, Committing
-from moldau.groups.offsets.sweeping import SLICE_LOOKS, SLICE_OFFSETS
-from moldau.groups.records import OffsetDeleted
+from moldau.groups.offsets.sweeping import SLICE_LOOKS, SLICE_OFFSETS, size_of
+from moldau.groups.records import CommittedOffset, Fact, OffsetCommitted, OffsetDeleted
 from moldau.groups.shard import GroupShard
+from tests.coordinator.journals import MemoryJournal
+from tests.coordinator.loops import on_a_loop
 from tests.groups.worlds import GROUP, World
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -90,8 +97,8 @@ def test_many_small_groups_expire_in_parts() -> None:
 
 def test_much_that_stays_is_looked_at_in_parts() -> None:
     world = World()
-    for number in range(10):
-        commit(world, f"group-{number}", SLICE_LOOKS // 6)
+    for number in range(20):
+        commit(world, f"group-{number}", SLICE_LOOKS // 12)
     parts = Parts(world, expiry)
     parts.finish()
     assert parts.sizes == [0, 0]
@@ -201,3 +208,28 @@ def test_what_is_little_is_decided_at_once(count: int) -> None:
         world.shard.decide_delete_group("group"),
     ):
         assert len(decision.records) == count + 1
+
+
+@on_a_loop
+async def test_expiry_of_which_a_slice_failed_is_done_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moldau.coordinator.runtime.TIMER_RETRY_MS", 1)
+    shard = GroupShard(GroupLimits(offsets_retention_ms=0, expiry_interval_ms=1))
+    for partition in range(MANY):
+        shard.apply(OffsetCommitted(GROUP, "orders", partition, CommittedOffset(1)))
+    sizes_at_failure = []
+
+    def fail_once(self: GroupShard, fact: Fact) -> CoordinatorRecord | None:
+        size = size_of(self.offsets_of(GROUP))
+        if size < MANY and not sizes_at_failure:
+            sizes_at_failure.append(size)
+            raise ValueError("a mistake")
+        return encode(self, fact)
+
+    encode = GroupShard.encode
+    monkeypatch.setattr(GroupShard, "encode", fail_once)
+    runtime = Runtime(shard, MemoryJournal(), clock=SystemClock())
+    runtime.write(lambda shard, now_ms: shard.decide_started(now_ms), lambda _: None)
+    while GROUP in shard.groups:  # noqa: ASYNC110 - nobody tells of it
+        await asyncio.sleep(0.001)
+    assert sizes_at_failure == [MANY - SLICE_OFFSETS]
+    runtime.stop()
