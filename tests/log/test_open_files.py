@@ -10,7 +10,7 @@ import pytest
 
 from moldau.core.ids import Offset, TopicPartition
 from moldau.log.directories.log_directories import LogDirectories
-from moldau.log.open_files import OpenFiles, segments_max
+from moldau.log.open_files import GROWTH_S, OpenFiles, segments_max
 from moldau.log.partition_log import PartitionLog
 from tests.log.samples import NOW_MS, batch, config, log_in
 
@@ -132,6 +132,27 @@ def test_without_descriptors_half_of_the_segments_rest(tmp_path: Path, monkeypat
     assert b"written all the same" in first_bytes(last)
     assert sum(log.active.awake for log in (*many, last)) == len(directories.open_files) <= 33
     assert last.active.awake
+    directories.close()
+
+
+def test_the_limit_grows_back_when_the_lack_of_descriptors_is_over(tmp_path: Path) -> None:
+    now_s = [0.0]
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    files = directories.open_files = OpenFiles(limit=64, clock_s=lambda: now_s[0])
+    many = logs(directories, 80)
+    files.shrink()
+    grown = []
+    for _ in range(5):
+        for log in many:
+            append(log, b"x")
+            append(log, b"in use")
+        grown.append((files.limit, len(files)))
+        now_s[0] += GROWTH_S
+    assert grown == [(32, 32), (48, 48), (64, 64), (64, 64), (64, 64)]
+    files.shrink()
+    for log in many:
+        append(log, b"x")
+    assert files.limit == 32, "not before some time without a lack"
     directories.close()
 
 

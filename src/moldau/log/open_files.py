@@ -10,6 +10,8 @@ import errno
 import logging
 import os
 import resource
+from collections.abc import Callable
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from moldau.core.repeated_line import RepeatedLine
@@ -25,6 +27,8 @@ SEGMENTS_MIN = 16
 RESERVED_DESCRIPTORS = (
     96  # the store, locks, listeners, and what threads open for a moment: fsync, compaction, recovery
 )
+GROWTH_S = 60.0  # without a lack of descriptors, until the limit rises by a step
+GROWTH_STEPS = 16
 NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
@@ -37,16 +41,22 @@ def segments_max(connections_max: int) -> int:
 class OpenFiles:
     """The open segments of one broker. One event loop owns it, as it owns the logs."""
 
-    __slots__ = ("_hand", "_no_descriptors", "_ring", "limit")
+    __slots__ = ("_clock_s", "_grows_at_s", "_hand", "_limit_max", "_no_descriptors", "_ring", "limit")
 
-    def __init__(self, limit: int = SEGMENTS_MAX) -> None:
-        self.limit = limit
+    def __init__(self, limit: int = SEGMENTS_MAX, *, clock_s: Callable[[], float] = monotonic) -> None:
+        self.limit = self._limit_max = limit
+        self._clock_s = clock_s
+        self._grows_at_s = 0.0
         self._ring: list[Segment] = []
         self._hand = 0
         self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
 
     def __len__(self) -> int:
         return sum(segment.file is not None for segment in self._ring)
+
+    def allow(self, limit: int) -> None:
+        """So many from now on; fewer for a while after a lack of descriptors."""
+        self.limit = self._limit_max = limit
 
     def open(self, segment: Segment, flags: int = os.O_RDWR) -> OpenFile:
         """The file of a segment that stays open; another one rests for it when too many are."""
@@ -64,7 +74,7 @@ class OpenFiles:
     def admit(self, segment: Segment) -> None:
         """A segment is about to wake: another one may have to rest for it. It counts as used from its second use on."""
         segment.is_used = False
-        if len(self._ring) < self.limit:
+        if len(self._ring) < self.limit or self._grows():
             self._ring.append(segment)
             return
         slot = self._next_to_rest()
@@ -76,10 +86,19 @@ class OpenFiles:
     def shrink(self) -> None:
         """The process has no descriptor left, whoever has them all: keep half of what is open."""
         before, self.limit = self.limit, max(SEGMENTS_MIN, self.limit // 2)
+        self._grows_at_s = self._clock_s() + GROWTH_S
         self._no_descriptors.say(f"no descriptors left; {self.limit} segments are kept open instead of {before}")
         while len(self._ring) > self.limit and (slot := self._next_to_rest()) is not None:
             del self._ring[slot]
             self._hand = slot
+
+    def _grows(self) -> bool:
+        """Whether the limit rises: step by step, for whoever had the descriptors may have let them go."""
+        if self.limit >= self._limit_max or self._clock_s() < self._grows_at_s:
+            return False
+        self.limit = min(self._limit_max, self.limit + max(SEGMENTS_MIN, self._limit_max // GROWTH_STEPS))
+        self._grows_at_s = self._clock_s() + GROWTH_S
+        return True
 
     def _next_to_rest(self) -> int | None:
         """The place of a segment that rests from now on; None when in two rounds none could."""

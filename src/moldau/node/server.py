@@ -91,7 +91,7 @@ async def start(
     listeners = bind(config, running)
     directories = await open_log_dirs(config, clock, accept_lost_log_dirs=accept_lost_log_dirs, cluster_id=cluster_id)
     running.callback(directories.end)
-    directories.open_files.limit = segments_max(descriptors_for_connections())
+    directories.open_files.allow(segments_max(descriptors_for_connections()))
     pools = threads(running)
     store = await open_metadata(directories.paths, clock)
     running.push_async_callback(store.close)
