@@ -14,6 +14,7 @@ from moldau.core.errors import ErrorCode
 from moldau.wire.batch import Record, build_batch
 from moldau.wire.messages import MetadataRequest
 from moldau.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from moldau.wire.messages.delete_topics import DeleteTopicsRequest
 from moldau.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from moldau.wire.messages.metadata import MetadataRequestTopic
 from tests.faults.clients import PATIENT, create_topic, end_offset, read_partition, write
@@ -212,3 +213,34 @@ def test_an_idempotent_producer_on_a_failing_disk_writes_once(tmp_path: Path, di
         assert broker.stop() == 0
     with PreloadedBroker(disk, [tmp_path / "data"]) as broker:
         assert [each.value for each in read_partition(broker.bootstrap, "t")] == values
+
+
+def test_a_crash_between_the_deletion_of_a_topic_and_that_of_its_folders_leaves_nothing_to_a_later_one(
+    tmp_path: Path, disk: FailingDisk
+) -> None:
+    data, never_ms = tmp_path / "data", 600_000
+    with PreloadedBroker(disk, [data]) as broker, Attacker(address(broker)) as client:
+        for name in ("gone", "kept"):
+            create_topic(broker.bootstrap, name, partitions=2)
+            assert produced(client, name, b"old") is ErrorCode.NONE
+        moving = disk.fail("*/gone-*", "rename", delay_ms=never_ms, times=ALWAYS)
+        client.tell(DeleteTopicsRequest(topic_names=["gone"], timeout_ms=60_000), 2)
+        eventually(lambda: disk.hits(moving) > 0, "the deletion never came to the folders")
+        broker.kill()
+        disk.heal()
+    folders, lines = {"gone-0", "gone-1", "kept-0", "kept-1"}, []
+    assert {path.name for path in data.iterdir() if path.is_dir()} == folders
+    for _ in range(2):
+        with PreloadedBroker(disk, [data]) as broker:
+            assert [each.value for each in read_partition(broker.bootstrap, "kept")] == [b"old"]
+            found = {path.name for path in data.iterdir() if path.is_dir()}
+            assert found & folders == {"kept-0", "kept-1"}
+            assert sorted(name[:7] for name in found if name.endswith("-stray")) == ["gone-0.", "gone-1."]
+            lines.append(broker.output().count("belong to no topic"))
+            broker.stop()
+    assert lines == [1, 0]
+    with PreloadedBroker(disk, [data]) as broker:
+        create_topic(broker.bootstrap, "gone", partitions=2)
+        assert [end_offset(broker.bootstrap, "gone", index) for index in range(2)] == [0, 0]
+        write(broker.bootstrap, "gone", [b"new"])
+        assert [each.value for each in read_partition(broker.bootstrap, "gone")] == [b"new"]

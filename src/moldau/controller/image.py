@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from moldau.core.ids import TopicId
+from moldau.core.ids import TopicId, TopicPartition
 from moldau.core.topic_names import collision_key, may_collide
 
 NO_CONTROLLER = -1
@@ -69,6 +69,10 @@ class ClusterImage:
     def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
         name = self.topic_ids.get(topic_id)
         return None if name is None else self.topics[name]
+
+    def has_partition(self, partition: TopicPartition) -> bool:
+        topic = self.topics.get(partition.topic)
+        return topic is not None and partition.partition < len(topic.partitions)
 
     def broker_config(self, broker: str) -> Mapping[str, str]:
         return self.broker_configs.get(broker, {})

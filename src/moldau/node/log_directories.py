@@ -11,9 +11,11 @@ from moldau.controller.runtime import Controller
 from moldau.core.clock import Clock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import TopicPartition
+from moldau.core.topic_names import CLUSTER_METADATA_TOPIC
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import UnusableDirectory, read_meta_properties
 from moldau.log.files import read_whole, remove_if_there, replace
+from moldau.log.maintenance.removal import STRAY_FOLDER
 from moldau.store.sqlite import FILE_NAME as METADATA_FILE
 from moldau.store.sqlite import SqliteStore
 
@@ -115,6 +117,22 @@ def report_missing(image: ClusterImage, directories: LogDirectories, *, broker_i
     missing = _without_folder(image, directories, broker_id)
     if missing:
         LOGGER.warning("%d partitions have no folder and begin empty: %s", len(missing), _enumerated(missing))
+
+
+def set_strays_aside(image: ClusterImage, directories: LogDirectories) -> None:
+    """What a crash between the deletion of a topic and that of its folders left, for nobody would ever delete it."""
+    strays = [
+        partition
+        for partition in directories.unclaimed()
+        if partition.topic != CLUSTER_METADATA_TOPIC and not image.has_partition(partition)
+    ]
+    for partition in strays:
+        directories.disown(partition)
+    if strays:
+        LOGGER.warning(
+            "%d folders belong to no topic of this cluster and are kept with names that end in %s: %s",
+            len(strays), STRAY_FOLDER, _enumerated([*map(str, strays)]),
+        )  # fmt: skip
 
 
 def _without_folder(image: ClusterImage, directories: LogDirectories, broker_id: int) -> list[str]:

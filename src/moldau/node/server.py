@@ -40,7 +40,13 @@ from moldau.log.open_files import segments_max
 from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.leadership import Halt, lead_again, watch_directories
-from moldau.node.log_directories import open_log_dirs, open_metadata, refuse_lost_log_dirs, report_missing
+from moldau.node.log_directories import (
+    open_log_dirs,
+    open_metadata,
+    refuse_lost_log_dirs,
+    report_missing,
+    set_strays_aside,
+)
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.store.store import StoreError
 
@@ -227,8 +233,7 @@ async def open_partitions(services: Services, config: BrokerConfig, stop: asynci
     )
     services.reconciliation.adopt(image, opened)
     services.directories.is_started = True
-    for partition in services.directories.unclaimed():
-        LOGGER.warning("the folder of %s belongs to no topic of this cluster; it is left alone", partition)
+    set_strays_aside(services.controller.image, services.directories)
     services.controller.subscribe(follow)
     services.controller.subscribe(log_topic_changes)
     services.controller.subscribe(log_config_changes)

@@ -302,6 +302,12 @@ class LogDirectories:
             if partition not in self._logs
         }
 
+    def disown(self, partition: TopicPartition) -> None:
+        """No topic has this partition: its folder gets another name, so that no later one begins with its records."""
+        for each in self._directories.values():
+            if partition in each.folders and (failure := each.disown(partition)) is not None:
+                self.fail(each.path, failure)
+
     def removals_due(self, now_ms: int) -> Callable[[], None] | None:
         """What deletes the files whose time has come, to be called in any thread; None when there are none."""
         paths, self._doomed = self._doomed, []

@@ -20,6 +20,7 @@ from moldau.log.directories.lock import DirectoryLock
 from moldau.log.directories.meta_properties import MetaProperties
 from moldau.log.directories.state import NEXT, Event, State
 from moldau.log.files import write_at
+from moldau.log.maintenance.removal import set_stray_aside
 
 LOGGER = logging.getLogger(__name__)
 
@@ -66,6 +67,17 @@ class LogDirectory:
             with contextlib.suppress(OSError):
                 os.unlink(probe)
         return True
+
+    def disown(self, partition: TopicPartition) -> OSError | None:
+        """Set the folder of a partition aside that is no topic's; gives what kept it from that."""
+        if self.state is State.OFFLINE:
+            return None
+        try:
+            set_stray_aside(f"{self.path}/{partition}", partition)
+        except OSError as failure:
+            return failure
+        self.folders.discard(partition)
+        return None
 
 
 def _offsets(path: str, name: str) -> dict[TopicPartition, int]:

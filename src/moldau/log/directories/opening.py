@@ -17,7 +17,7 @@ from moldau.core.ids import TopicId, TopicPartition
 from moldau.log.checkpoints import CorruptCheckpoint, read_partition_metadata, write_partition_metadata
 from moldau.log.directories.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.maintenance import recovery
-from moldau.log.maintenance.removal import stray_folder_name
+from moldau.log.maintenance.removal import set_stray_aside
 from moldau.log.partition_log import PartitionLog
 
 LOGGER = logging.getLogger(__name__)
@@ -87,16 +87,15 @@ class LogJob:
                 write_partition_metadata(path, self.topic_id)
             if found is None or found == self.topic_id:
                 return True
-            LOGGER.warning("%s belongs to another topic of that name; keeping it as %s", path, self._stray(path))
+            LOGGER.warning(
+                "%s belongs to another topic of that name; keeping it as %s",
+                path,
+                set_stray_aside(path, self.partition),
+            )
         except OSError as wrong:
             raise UnusableDirectory(f"{path} can't be used: {wrong}") from wrong
         self.strayed.append(home.path)
         return False
-
-    def _stray(self, path: str) -> str:
-        aside = f"{os.path.dirname(path)}/{stray_folder_name(self.partition)}"
-        os.rename(path, aside)
-        return aside
 
     def _open(self, home: Home) -> PartitionLog:
         path = f"{home.path}/{self.partition}"
@@ -135,7 +134,9 @@ class LogJob:
     def _make_room(self, path: str) -> None:
         """What stands where a new folder goes is nobody's: a deletion that did not get through left it, or a user."""
         if os.path.lexists(path):
-            LOGGER.warning("%s is in the way of a new topic; keeping it as %s", path, self._stray(path))
+            LOGGER.warning(
+                "%s is in the way of a new topic; keeping it as %s", path, set_stray_aside(path, self.partition)
+            )
 
 
 def topic_id_of(path: str) -> TopicId | None:

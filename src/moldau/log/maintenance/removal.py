@@ -98,6 +98,13 @@ def set_aside(path: str, partition: TopicPartition, topic_id: TopicId) -> str | 
     return doomed
 
 
+def set_stray_aside(path: str, partition: TopicPartition) -> str:
+    """Rename a folder that no topic owns; gives its new name. It is kept, for whoever knows what it is."""
+    aside = f"{os.path.dirname(path)}/{stray_folder_name(partition)}"
+    os.rename(path, aside)
+    return aside
+
+
 def deleted_folder_name(partition: TopicPartition) -> str:
     """Kafka's name for a folder that is to be deleted."""
     return _unique_name(partition, DELETED_FOLDER)
