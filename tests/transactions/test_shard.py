@@ -159,7 +159,7 @@ async def test_expiry_of_which_a_slice_failed_is_done_later(monkeypatch: pytest.
     many = FORGOTTEN_IDS_MAX + 2
     for number in range(many):
         shard.apply(TransactionChanged(replace(transaction(updated_ms=0), transactional_id=f"id-{number}")))
-    sizes_at_failure = []
+    sizes_at_failure: list[int] = []
 
     def fail_once(self: TransactionShard, fact: Fact) -> CoordinatorRecord | None:
         if len(self.transactions) < many and not sizes_at_failure:

@@ -216,7 +216,7 @@ async def test_expiry_of_which_a_slice_failed_is_done_later(monkeypatch: pytest.
     shard = GroupShard(GroupLimits(offsets_retention_ms=0, expiry_interval_ms=1))
     for partition in range(MANY):
         shard.apply(OffsetCommitted(GROUP, "orders", partition, CommittedOffset(1)))
-    sizes_at_failure = []
+    sizes_at_failure: list[int] = []
 
     def fail_once(self: GroupShard, fact: Fact) -> CoordinatorRecord | None:
         size = size_of(self.offsets_of(GROUP))
