@@ -120,6 +120,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference("topics.partitions_grow", "*too many", "results.0.error_*", UNEXPECTED),
     Difference("configs.unknown_resources", "*", "*.error_message", WORDS),
+    Difference("configs.brokers_changed_within_bounds", "*", "*.error_message", WORDS),
     Difference("configs.unknown_operations", "*", "*.error_*", UNEXPECTED),
     Difference("transactions.markers_by_hand", "WriteTxnMarkers * epoch -1", "*.error_code", UNEXPECTED, theirs=-1),
 )

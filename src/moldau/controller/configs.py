@@ -15,6 +15,7 @@ from moldau.controller.partitions import Refusal
 from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, listener_key
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
+from moldau.core.config.dynamic import check_change, refuse_for_all_brokers
 from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
 from moldau.core.config.settings import refuse_unsupported
 from moldau.core.config.topic import TOPIC_CONFIGS, validate_topic_overrides
@@ -251,13 +252,13 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
             "These security configs can be dynamically updated only per-listener using the listener prefix: "
             f"[{', '.join(secure)}]"
         )
-    layers = config.layers
+    only_here = None if name else refuse_for_all_brokers(values)
+    if only_here is not None:
+        return only_here
     try:
         refuse_unsupported(values)
-        if name:
-            config.with_dynamic(layers.dynamic_default, values)
-        else:
-            config.with_dynamic(values, {})
+        default, own = (config.layers.dynamic_default, values) if name else (values, {})
+        check_change(config, config.with_dynamic(default, own))
     except ConfigError as wrong:
         return str(wrong)
     return None

@@ -137,8 +137,7 @@ async def start(
     await open_partitions(services, config, halt.stop)
     coordinate(services, running)
     keep_house(services, running)
-    await answer(services, listeners, running)
-    running.push_async_callback(finish_requests, listeners, halt)
+    await answer(services, listeners, running, halt)
     return now_running(services, listeners)
 
 
@@ -261,7 +260,7 @@ def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
     return bound
 
 
-async def answer(services: Services, listeners: list[Listener], running: AsyncExitStack) -> None:
+async def answer(services: Services, listeners: list[Listener], running: AsyncExitStack, halt: Halt) -> None:
     """Begin to serve clients; they are let go before anything that their requests need is taken down."""
     config = services.config
     allowed = ConnectionLimits(
@@ -275,6 +274,7 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
     for listener in listeners:
         running.callback(listener.close)
         listener.start(dispatch, allowed, budget, quotas)
+    running.push_async_callback(finish_requests, listeners, halt)
 
 
 async def finish_requests(listeners: list[Listener], halt: Halt) -> None:

@@ -19,7 +19,14 @@ HERE = Path(__file__).parent
 GUIDE = HERE.parents[2] / "docs" / "guides" / "configuration.md"
 
 # The modules that define keys and classify them, and the applications, whose keys are those of Kafka's clients.
-NO_READERS = ("core/config/keys/", "core/config/support.py", "core/config/older_names.py", "cli/", "spark/")
+NO_READERS = (
+    "core/config/keys/",
+    "core/config/support.py",
+    "core/config/older_names.py",
+    "core/config/dynamic.py",  # it judges changes, whatever the keys are good for
+    "cli/",
+    "spark/",
+)
 READING_METHODS = ("int", "flag", "number", "text", "optional_text", "items", "value", "listener_int", "_set")
 # Read for every topic and group, by way of the keys that they give their defaults to.
 BY_TOPIC = {synonym.name for each in TOPIC_CONFIGS.values() for synonym in each.synonyms}

@@ -297,6 +297,36 @@ def brokers_altered_badly(world: World) -> None:
         increment(world, 1, what, BROKER, name, changes, validate_only=True)
 
 
+CHANGES: dict[str, tuple[str, ...]] = {
+    "background.threads": ("0", "4", "5", "20", "21", "2147483648"),
+    "cordoned.log.dirs": ("",),
+    "log.cleaner.dedupe.buffer.size": ("-1", "1048576", "1048577"),
+    "log.cleaner.threads": ("-1", "0", "1", "2", "3"),
+    "log.local.retention.bytes": ("-3", "-2", "-1", "9223372036854775807"),
+    "log.local.retention.ms": ("-3", "-2", "-1", "604800000", "604800001"),
+    "max.connection.creation.rate": ("-1", "0", "1"),
+    "max.connections": ("-1", "0", "1"),
+    "listener.name.plaintext.max.connections": ("0", "1"),
+    "num.io.threads": ("0", "3", "4", "16", "17"),
+    "num.network.threads": ("0", "1", "6", "7"),
+    "num.recovery.threads.per.data.dir": ("0", "1", "4", "5"),
+    "num.replica.fetchers": ("0", "1", "2", "3"),
+    "remote.log.manager.copier.thread.pool.size": ("-1", "0", "4", "5", "20", "21"),
+    "remote.log.manager.expiration.thread.pool.size": ("-1", "0", "4", "5", "20", "21"),
+    "remote.log.manager.follower.thread.pool.size": ("-1", "0", "1", "4", "5"),
+    "remote.log.reader.threads": ("0", "4", "5", "20", "21"),
+}
+
+
+def brokers_changed_within_bounds(world: World) -> None:
+    """What a start accepts and a change while the broker runs does not: most of all, another number of threads."""
+    for key, values in CHANGES.items():
+        for value in values:
+            for name in (NODE, ""):
+                what = f"{key}={value} of {name!r}"
+                increment(world, 1, what, BROKER, name, increments((key, SET, value)), validate_only=True)
+
+
 def resources_listed(world: World) -> None:
     topic = world.topic("t")
     for version, kinds in (
@@ -327,5 +357,6 @@ SCENARIOS = (
     brokers_altered,
     listeners_altered,
     brokers_altered_badly,
+    brokers_changed_within_bounds,
     resources_listed,
 )

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Self
 
 from moldau.core.config.alone import check_alone
-from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigValue
+from moldau.core.config.definitions import ConfigConflict, ConfigDef, ConfigError, ConfigValue
 from moldau.core.config.group import check_broker_bounds
 from moldau.core.config.keys.groups import GROUPS_KEYS
 from moldau.core.config.keys.kraft import KRAFT_KEYS
@@ -34,6 +34,7 @@ from moldau.core.config.listeners import (
     parse_protocol_map,
 )
 from moldau.core.config.topic import TopicConfig
+from moldau.core.limits import MIB
 
 Integer = int  # BrokerConfig.int hides the builtin inside its class
 
@@ -133,6 +134,7 @@ class BrokerConfig:
         self._check_node_id(effective)
         _check_retention(self)
         check_broker_bounds(self)
+        _check_cleaner_memory(self)
         self.topic_defaults = TopicConfig.from_broker(effective)
         self.listeners, self.advertised_listeners = self._parse_listeners()
         self.connections_per_ip_overrides = parse_connections_per_ip(self.text("max.connections.per.ip.overrides"))
@@ -256,3 +258,12 @@ def _check_retention(config: BrokerConfig) -> None:
     for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         if config.value(name) == 0:
             raise ConfigError(name, 0, "must be unlimited (-1) or, greater than or equal to 1")
+
+
+def _check_cleaner_memory(config: BrokerConfig) -> None:
+    threads, size = config.int("log.cleaner.threads"), config.int("log.cleaner.dedupe.buffer.size")
+    if threads == 0:
+        raise ConfigError("log.cleaner.threads", threads, "at least 1; log.cleaner.enable=false turns the cleaner off")
+    if size // threads <= MIB:
+        message = "log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread."
+        raise ConfigConflict("log.cleaner.dedupe.buffer.size", size, message)
