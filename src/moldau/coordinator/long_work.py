@@ -51,7 +51,7 @@ class LongWork:
         assert self._loop is not None
         turn = Slice(self._loop)
         try:
-            while self._queue and not turn.is_over:
+            while self._queue:
                 work = self._queue.popleft()
                 if isinstance(work, Future):
                     if not work.done():
@@ -59,6 +59,8 @@ class LongWork:
                         return  # whoever waited for it takes the rest of this turn
                 else:
                     work()
+                if turn.is_over:
+                    return
         finally:
             self._is_called = bool(self._queue)
             if self._is_called:

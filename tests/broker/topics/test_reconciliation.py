@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import logging
 import os
 import shutil
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -28,6 +30,7 @@ from moldau.log.checkpoints import write_leader_epochs
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.log.leader_epochs import LeaderEpochs
+from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 from tests.log.samples import batch
 
@@ -496,3 +499,37 @@ def test_a_stop_waits_for_the_log_that_is_being_opened_alone(tmp_path: Path, mon
         assert (tmp_path / ".kafka_cleanshutdown").exists(), "what was not opened is as it was"
 
     run(test)
+
+
+def test_logs_of_a_deleted_topic_are_given_up_and_freed_one_by_one_with_turns_of_the_loop_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With slices of no time at all, so that each log is a slice, whatever the machine takes for it."""
+    monkeypatch.setattr("moldau.coordinator.long_work.SLICE_S", 0.0)
+    count = 100
+    turn, retired, freed = 0, list[int](), list[int]()
+    retire = LogDirectories.retire
+
+    def noted(directories: LogDirectories, log: PartitionLog) -> None:
+        retired.append(turn)
+        retire(directories, log)
+
+    monkeypatch.setattr(LogDirectories, "retire", noted)
+
+    async def test() -> None:
+        nonlocal turn
+        async with node(tmp_path) as here:
+            here.publish(image(orders=count))
+            await here.reconciliation.settled()
+            for partition in here.partitions.all():
+                partition.log.on_failure = functools.partial(print)  # which is freed with the log
+                weakref.finalize(partition.log.on_failure, lambda: freed.append(turn))
+            del partition
+            here.publish(image(changed={"orders"}))
+            while len(freed) < count:
+                await asyncio.sleep(0)
+                turn += 1
+
+    asyncio.run(asyncio.wait_for(test(), 20))
+    assert len(set(retired)) == count
+    assert len(set(freed)) == count
