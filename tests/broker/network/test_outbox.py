@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tracemalloc
 from pathlib import Path
 from typing import cast
 
@@ -127,3 +128,26 @@ def test_a_file_that_became_shorter_ends_the_answer(
     with ours, peer, pytest.raises(OSError, match="shorter"):
         Outbox(ours).send([b"head", beyond, b"tail"])
     os.close(fd)
+
+
+@pytest.mark.parametrize("held", [0, 1, 2])
+def test_a_large_buffer_is_not_copied_whatever_small_ones_are_sent_with_it(held: int) -> None:
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    large = os.urandom(8 * MIB)
+    parts: list[Part] = [*[b"held"] * held, b"header", b"", large, b"end"]
+    outbox = Outbox(ours)
+    tracemalloc.start()
+    try:
+        assert not outbox.send(parts)
+        assert tracemalloc.get_traced_memory()[1] < MIB
+    finally:
+        tracemalloc.stop()
+    wanted = b"".join(cast("list[bytes]", parts))
+    got = bytearray()
+    while len(got) < len(wanted):
+        got += peer.recv(1 << 20)
+        outbox.flush()
+    assert bytes(got) == wanted
+    ours.close()
+    peer.close()

@@ -15,7 +15,7 @@ Part: TypeAlias = "bytes | bytearray | memoryview | FileRange"
 
 _BUFFERS_PER_CALL_MAX = 512  # Linux takes 1,024 in one call
 _BYTES_PER_TURN_MAX = 4 * limits.MIB  # the kernel copies so many in two to four milliseconds
-_BUFFERS_JOINED_MAX = 64  # more, or a long one behind the header, are of an answer whose copy would take long
+_BUFFERS_JOINED_MAX = 64  # more, or a long one among them, are of an answer whose copy would take long
 _BYTES_JOINED_MAX = 128 * limits.KIB
 INLINE_BYTES_MAX = 32 * limits.KIB  # below this, one read and one gathering send beat the extra system calls
 
@@ -32,7 +32,7 @@ class Outbox:
     def send(self, parts: list[Part]) -> bool:
         """Send now as much as the socket takes; False when something is left for `flush`."""
         near = [part.read() if type(part) is FileRange and part.size <= INLINE_BYTES_MAX else part for part in parts]
-        is_large = len(near) > 1 and (len(near[1]) > _BYTES_JOINED_MAX or len(near) > _BUFFERS_JOINED_MAX)
+        is_large = len(near) > 1 and (len(near) > _BUFFERS_JOINED_MAX or max(map(len, near)) > _BYTES_JOINED_MAX)
         if self._parts or is_large or FileRange in map(type, near):
             self._parts.extend(near)
             return self.flush()
