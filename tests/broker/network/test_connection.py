@@ -372,6 +372,31 @@ def test_a_listener_that_finishes_lets_requests_under_way_be_answered_and_nobody
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
 
 
+def test_a_listener_that_finishes_gives_up_what_takes_too_long(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("moldau.broker.network.listener._WORK_S_MAX", 0.1)
+    monkeypatch.setattr("moldau.broker.network.listener._SEND_S_MAX", 0.1)
+
+    async def test() -> None:
+        asked = asyncio.Event()
+
+        async def work() -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        async with listening(planted(work)) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(ListGroupsRequest(), 0, 1))
+            await asked.wait()
+            await listener.finish()
+            assert await answer_to(reader) == b""
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+    assert [record.message for record in caplog.records] == [
+        "1 requests given up, which took more than 0 s since the stop"
+    ]
+
+
 @pytest.mark.parametrize("is_read", [False, True])
 def test_a_listener_that_finishes_waits_for_what_takes_long_to_send_but_not_for_ever(
     is_read: bool, monkeypatch: pytest.MonkeyPatch
