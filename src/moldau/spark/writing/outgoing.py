@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
-from moldau.spark.columns import HEADERS, spark_headers_type
+from moldau.spark.columns import HEADERS, RAW_SCHEMA, spark_headers_type
 from moldau.spark.formats import DEFAULT_FORMAT, Encoder, encoder_of
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions
 from moldau.spark.record_formats import SIDES, arrow_type_of, format_name
 
-# Columns that describe a record and are no part of a value that is made of all other columns.
-DESCRIBING = ("key", HEADERS, "topic", "partition", "timestamp")
+# Columns that say something about a record and are no part of a value that is made of all other columns.
+DESCRIBING = ("key", HEADERS, "partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,18 @@ class Outgoing:
                 )
 
     def _encoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        columns = {name: batch.column(name) for name in DESCRIBING if name in batch.schema.names}
-        columns["value"] = batch.column("value") if "value" in batch.schema.names else _others(batch)
+        describing = describing_columns(self.topic)
+        columns = {name: batch.column(name) for name in describing if name in batch.schema.names}
+        columns["value"] = batch.column("value") if "value" in batch.schema.names else _others(batch, describing)
         for side, encoder in self.encoders.items():
             if side in columns:
                 columns[side] = encoder.encode(columns[side])
         return pa.RecordBatch.from_pydict(columns)
+
+
+def describing_columns(topic: str | None) -> tuple[str, ...]:
+    """A column `topic` says where its row goes only where no option says it for all; else it is a column of the row."""
+    return DESCRIBING if topic is not None else (*DESCRIBING, "topic")
 
 
 def outgoing(options: SinkOptions) -> Outgoing:
@@ -98,12 +104,12 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
         if side in schema.names:
             encoder.check(arrow_type_of(schema[side].dataType, column=side))
         elif side == "value":
-            encoder.check(
-                pa.struct([(name, arrow_type_of(schema[name].dataType, column=name)) for name in _named(schema)])
-            )
+            names = _named(schema, options)
+            encoder.check(pa.struct([(name, arrow_type_of(schema[name].dataType, column=name)) for name in names]))
     allowed = {"topic": (StringType(),), "partition": (IntegerType(), LongType())}
     for field in schema.fields:
-        if field.name in allowed and field.dataType not in allowed[field.name]:
+        is_used = field.name in describing_columns(options.topic)
+        if is_used and field.name in allowed and field.dataType not in allowed[field.name]:
             raise OptionError(
                 f"column {field.name!r} is {field.dataType.simpleString()}; "
                 f"allowed is {allowed[field.name][0].simpleString()}"
@@ -114,21 +120,29 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
 
 
 def _check_value(schema: StructType, options: SinkOptions) -> None:
+    is_plain = format_name(options.formats, "value").lower() in (DEFAULT_FORMAT, "string")
     if "value" in schema.names:
+        # Frames that are read from topics have such columns beside the value, and the stock connector drops them.
+        unwritten = [name for name in _named(schema, options) if name not in RAW_SCHEMA.names]
+        if unwritten and not is_plain:
+            raise OptionError(
+                f"the frame has a column 'value', which is the record's, and beside it {', '.join(unwritten)}, which "
+                "nothing would write: make one struct of them and name it value"
+            )
         return
-    if format_name(options.formats, "value").lower() in (DEFAULT_FORMAT, "string") or not _named(schema):
+    if is_plain or not _named(schema, options):
         raise OptionError(
             f"the frame has no column 'value', only {', '.join(schema.names)}; "
             "with valueFormat = json or avro all columns together are the value"
         )
 
 
-def _named(schema: StructType) -> list[str]:
-    return [name for name in schema.names if name not in DESCRIBING]
+def _named(schema: StructType, options: SinkOptions) -> list[str]:
+    return [name for name in schema.names if name not in describing_columns(options.topic)]
 
 
-def _others(batch: pa.RecordBatch) -> pa.StructArray:
-    names = [name for name in batch.schema.names if name not in DESCRIBING]
+def _others(batch: pa.RecordBatch, describing: Collection[str]) -> pa.StructArray:
+    names = [name for name in batch.schema.names if name not in describing]
     return pa.StructArray.from_arrays([batch.column(name) for name in names], names=names)
 
 

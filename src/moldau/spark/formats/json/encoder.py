@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from moldau.spark.formats.interface import FormatError, Side, as_binary, flat_offsets
 from moldau.spark.formats.type_names import spark_name, struct_fields
 
+WHOLE_NUMBER = r"^-?[0-9]+$"
 NEEDS_ESCAPES = r'["\\\x00-\x1f\x7f]'
 
 
@@ -77,8 +78,14 @@ def _strings(values: pa.StringArray) -> pa.StringArray:
 
 
 def _floats(values: pa.Array) -> pa.StringArray:
-    """Numbers by the shortest text that reads back the same; what JSON has no number for as text, as Spark does."""
+    """Numbers by the shortest text that reads back the same; what JSON has no number for as text, as Spark does.
+
+    A whole number keeps its point: whoever infers types from `5` would make an integer of it, and of `5.5` a double.
+    """
     texts = values.cast(pa.string())
+    whole = pc.match_substring_regex(texts, WHOLE_NUMBER)
+    if pc.any(whole).as_py():
+        texts = pc.binary_join_element_wise(texts, pc.if_else(whole, ".0", ""), "")
     finite = pc.is_finite(values)
     if pc.all(finite).as_py() in (True, None):
         return texts

@@ -38,6 +38,8 @@ FORMATS = {
 }
 
 
+# A result with a column `value` and no others than these is records, not rows.
+WRITTEN_COLUMNS = {"key", "value", "headers", "topic", "partition"}
 # Spark gives no update mode to sinks in Python. Ours take batches by number instead, each once all the same.
 FORMATS_WITHOUT_UPDATE = ("moldau", "moldau_delta", "moldau_iceberg", "moldau_sql")
 
@@ -174,11 +176,13 @@ def _written(sink: Sink, frame: DataFrame) -> DataFrame:
     if connector in TABLE_OPTIONS and sink.is_upsert:
         return frame.select(*names)
     names = [name for name in names if name != OPERATION or connector is Connector.TOPIC]
-    if connector is not Connector.TOPIC or not sink.keys or "key" in names:
+    if connector is not Connector.TOPIC or (_are_records(frame) and (not sink.keys or "key" in names)):
         return frame.select(*names)
+    value = f.col("value") if _are_records(frame) else f.struct(*names)
+    if not sink.keys:
+        return frame.select(value.alias("value"))
     columns = [f.col(key) for key in sink.keys]
     key = columns[0].cast("string") if len(columns) == 1 else f.to_json(f.struct(*columns))
-    value = f.col("value") if "value" in names else f.struct(*names)
     if sink.is_upsert and OPERATION in names:
         # A deletion is a record without a value, which a compacted topic forgets the row by.
         row = f.struct(*(name for name in names if name != OPERATION))
@@ -186,12 +190,17 @@ def _written(sink: Sink, frame: DataFrame) -> DataFrame:
     return frame.select(key.alias("key"), value.alias("value"))
 
 
+def _are_records(frame: DataFrame) -> bool:
+    """Whether a result is records already. Else it is rows, and a column of whatever name is part of the value."""
+    names = {name for name in frame.columns if name not in RECORD_COLUMNS.values()}
+    return "value" in names and names <= WRITTEN_COLUMNS
+
+
 def _options(sink: Sink, frame: DataFrame, plan: Plan) -> dict[str, str]:
     endpoint = sink.endpoint
     said: dict[str, Any] = {key: value for key, value in endpoint.options.items() if key != "format"}
     if endpoint.connector is Connector.TOPIC:
-        known = {"key", "value", "headers", "topic", "partition"}
-        typed = {} if set(frame.columns) <= known else {"valueFormat": "json"}
+        typed = {} if _are_records(frame) else {"valueFormat": "json"}
         return {**typed, **topic_options(endpoint, plan), "topic": endpoint.location}
     if endpoint.connector in TABLE_OPTIONS:
         where = TABLE_OPTIONS[endpoint.connector]

@@ -1,0 +1,35 @@
+"""What of a result goes into a topic's records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.running.sinks import Job, job_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def job(spark: SparkSession, columns: str, clauses: str = "") -> Job:
+    """The job of a sink into a topic whose query has these columns."""
+    plan = parse(f"create sink s into topic 'out' {clauses} as select * from a", "p.sql", name="p")
+    return job_of(plan.sinks[0], spark.createDataFrame([], columns), plan, Path("unused"))
+
+
+def test_every_column_of_a_row_is_in_the_value(spark: SparkSession) -> None:
+    """Also those that have the name of something that a record has: only `_timestamp` and the like stay behind."""
+    row = "id int, timestamp string, topic string, partition int, key string, headers string, value double, _offset int"
+    for clauses, columns in [("", ["value"]), ("key id", ["key", "value"])]:
+        made = job(spark, row, clauses)
+        assert made.frame.columns == columns
+        value = made.frame.select("value.*").columns
+        assert value == ["id", "timestamp", "topic", "partition", "key", "headers", "value"]
+        assert made.options["valueFormat"] == "json"
+
+
+def test_a_result_that_is_records_goes_as_it_is(spark: SparkSession) -> None:
+    made = job(spark, "key binary, value binary, _key binary, _offset bigint")
+    assert made.frame.columns == ["key", "value"]
+    assert "valueFormat" not in made.options
