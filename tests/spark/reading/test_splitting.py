@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moldau.core.ids import TopicPartition
 from moldau.spark.offsets.bounds import OffsetRange
-from moldau.spark.reading.splitting import ranges_between, split
+from moldau.spark.reading.splitting import late_shares, ranges_between, split
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -49,3 +51,33 @@ def test_pieces_cover_the_ranges_exactly(counts: list[int], tasks_min: int | Non
         assert covered == list(range(range_.start, range_.end))
     assert all(piece.size > 0 for piece in pieces)
     assert records_max is None or all(piece.size <= records_max for piece in pieces)
+
+
+LOOKS = st.lists(st.integers(0, 30), min_size=3, max_size=3)
+
+
+@settings(deadline=None)
+@given(LOOKS, st.lists(LOOKS, min_size=12, max_size=12), st.none() | st.integers(1, 8), st.integers(0, 10))
+def test_tasks_that_look_at_different_moments_share_without_gap_or_overlap(
+    planned_ends: list[int], grown: list[list[int]], tasks_min: int | None, deleted: int
+) -> None:
+    """Each task finds other ends, later ones too; what was there when the plan was made is read by exactly one."""
+    places = [TopicPartition("t", index) for index in range(3)]
+    plan = split(
+        ranges_between(dict.fromkeys(places, 0), dict(zip(places, planned_ends, strict=True))), tasks_min=tasks_min
+    )
+    read: Counter[tuple[TopicPartition, int]] = Counter()
+    for number in range(max(1, len(plan))):
+        ends = {
+            place: end + grown[number][at] for at, (place, end) in enumerate(zip(places, planned_ends, strict=True))
+        }
+        there = ranges_between(dict.fromkeys(places, deleted), ends)
+        for share in late_shares(plan, there, number=number):
+            assert share.range_.size > 0
+            read.update((share.range_.place, offset) for offset in range(share.range_.start, share.range_.end))
+    assert not [place for place, count in read.items() if count > 1]
+    must = {(place, offset) for place, end in zip(places, planned_ends, strict=True) for offset in range(deleted, end)}
+    assert must <= set(read)
+    for place in places:
+        offsets = sorted(offset for found, offset in read if found == place)
+        assert offsets == list(range(deleted, deleted + len(offsets)))

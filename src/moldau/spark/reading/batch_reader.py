@@ -12,23 +12,23 @@ from pyspark.sql.types import StructType
 
 from moldau.spark.clients.cluster import Cluster
 from moldau.spark.clients.librdkafka import check_settings
-from moldau.spark.offsets.bounds import Offsets
+from moldau.spark.offsets.bounds import OffsetRange, Offsets
 from moldau.spark.offsets.positions import end_offsets, start_offsets
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions
 from moldau.spark.reading.data_loss import Loss, losses_between, raise_or_warn
-from moldau.spark.reading.splitting import ranges_between, split
-from moldau.spark.reading.task_ranges import TaskReading, task_ranges
+from moldau.spark.reading.splitting import late_shares, ranges_between, split
+from moldau.spark.reading.task_ranges import TaskReading, late_tasks, task_ranges
 from moldau.spark.reading.typed_columns import check_schema
 from moldau.spark.workers import ArrivesInWorkers
 
 
 @dataclass(frozen=True)
-class LateRange(InputPartition):
-    """Every `step`-th of the ranges that there are when the task runs."""
+class LateTask(InputPartition):
+    """One of the tasks of `planned`, which reads its part of what there is when it runs."""
 
-    first: int
-    step: int
+    planned: tuple[OffsetRange, ...]
+    number: int
 
 
 class MoldauReader(ArrivesInWorkers, DataSourceReader):
@@ -40,14 +40,23 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
         self.reading = TaskReading(options, schema, job=f"batch-{uuid.uuid4().hex}")
 
     def partitions(self) -> Sequence[InputPartition]:
-        tasks = self._planned()
+        planned = self._planned()
         if not self.options.reads_anew:
-            return tasks
-        # Spark keeps what is planned here as long as the frame lives: tasks that plan for themselves see what is new.
-        count = max(1, len(tasks))
-        return [LateRange(first, count) for first in range(count)]
+            return task_ranges(planned)
+        # Spark keeps what is planned here as long as the frame lives: tasks that look for themselves see what is new.
+        return [LateTask(tuple(planned), number) for number in range(max(1, len(planned)))]
 
-    def _planned(self) -> list[InputPartition]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if not isinstance(partition, LateTask):
+            return self.reading.read(partition)
+        own = late_shares(partition.planned, self._ranges(), number=partition.number)
+        return (batch for task in late_tasks(own) for batch in self.reading.read(task))
+
+    def _planned(self) -> list[OffsetRange]:
+        options = self.options
+        return split(self._ranges(), tasks_min=options.tasks_min, records_max=options.records_per_task_max)
+
+    def _ranges(self) -> list[OffsetRange]:
         options = self.options
         check_settings(options.client, side="consumer")
         cluster = Cluster(options.client)
@@ -57,17 +66,7 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
             raise OptionError(f"there is no {', '.join(missing)} at {cluster.servers}")
         start = start_offsets(options.starting, places, cluster, latest_if_no_timestamp=options.latest_if_no_timestamp)
         end = end_offsets(options.ending, places, cluster)
-        start, end = self._within(start, end, cluster)
-        ranges = split(
-            ranges_between(start, end), tasks_min=options.tasks_min, records_max=options.records_per_task_max
-        )
-        return task_ranges(ranges)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, LateRange):
-            return self.reading.read(partition)
-        own = self._planned()[partition.first :: partition.step]
-        return (batch for task in own for batch in self.reading.read(task))
+        return ranges_between(*self._within(start, end, cluster))
 
     def _within(self, start: Offsets, end: Offsets, cluster: Cluster) -> tuple[Offsets, Offsets]:
         """What of the range is there; offsets that the user named may be gone, or not written yet."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from moldau.core.ids import TopicPartition
@@ -30,6 +32,35 @@ def split(
         return parts
     counts = _part_counts([part.size for part in parts], tasks_min)
     return [piece for part, count in zip(parts, counts, strict=True) for piece in _cut(part, count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task reads of a partition; `split` numbers the tasks that share it."""
+
+    range_: OffsetRange
+    split: int
+
+
+def late_shares(planned: Sequence[OffsetRange], there: Sequence[OffsetRange], *, number: int) -> list[Share]:
+    """What the task of that number reads of the ranges that are there by now.
+
+    Tasks look at different moments, so nothing but the plan may decide who reads an offset: its first piece of a
+    partition reaches back to the partition's start, its last one to the end, and a partition that it lacks, because
+    that was empty or did not exist, belongs as a whole to the task that its name is hashed to.
+    """
+    shares = []
+    for range_ in there:
+        pieces = [(at, piece) for at, piece in enumerate(planned) if piece.place == range_.place]
+        if not pieces:
+            owner = zlib.crc32(f"{range_.place.topic}/{range_.place.partition}".encode()) % max(1, len(planned))
+            pieces = [(owner, range_)]
+        for split_number, (at, piece) in enumerate(pieces):
+            low = range_.start if split_number == 0 else max(range_.start, piece.start)
+            high = range_.end if split_number == len(pieces) - 1 else min(range_.end, piece.end)
+            if at == number and low < high:
+                shares.append(Share(OffsetRange(range_.place, low, high), split_number))
+    return shares
 
 
 def _part_counts(sizes: Sequence[int], tasks_min: int) -> list[int]:

@@ -15,6 +15,7 @@ from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.progress import announce, group_of, running_identity
 from moldau.spark.options import SourceOptions
 from moldau.spark.reading.range_settings import RangeReading
+from moldau.spark.reading.splitting import Share
 from moldau.spark.record_formats import RecordFormats, record_formats
 from moldau.spark.workers import spare_what_is_loaded
 
@@ -36,6 +37,10 @@ def task_ranges(ranges: Sequence[OffsetRange], *, announce_to: str | None = None
         split = seen[range_.place] = seen.get(range_.place, -1) + 1
         tasks.append(TaskRange(range_, split=split, announce_to=None if tasks else announce_to))
     return tasks
+
+
+def late_tasks(shares: Sequence[Share]) -> list[InputPartition]:
+    return [TaskRange(share.range_, split=share.split, announce_to=None) for share in shares]
 
 
 @dataclass(frozen=True)
