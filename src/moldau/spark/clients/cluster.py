@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
@@ -20,6 +21,22 @@ from moldau.spark.options import READ_COMMITTED, Subscription
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 
 PLACES_TOLD_MAX = 5
+NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # from brokers that have none
+
+
+NOT_THERE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+
+
+class NotThere(NoAnswer):
+    """A partition that was there a moment ago was deleted since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Partitions that exist, and the ids of their topics, where the brokers give them ids."""
+
+    places: set[TopicPartition]
+    topic_ids: Mapping[str, str]
 
 
 class Cluster:
@@ -37,12 +54,16 @@ class Cluster:
 
     def places(self, subscription: Subscription) -> set[TopicPartition]:
         """The partitions that exist of what is subscribed to."""
+        return self.subscribed(subscription).places
+
+    def subscribed(self, subscription: Subscription) -> Described:
+        """What exists of what is subscribed to."""
         if subscription.pattern is not None:
-            return self._matching(re.compile(subscription.pattern))
-        if subscription.places:
-            present = self._described({place.topic for place in subscription.places})
-            return present & set(subscription.places)
-        return self._described(subscription.topics)
+            return self.described(self._matching(re.compile(subscription.pattern)))
+        if not subscription.places:
+            return self.described(subscription.topics)
+        found = self.described({place.topic for place in subscription.places})
+        return Described(found.places & set(subscription.places), found.topic_ids)
 
     def missing(self, subscription: Subscription, places: Collection[TopicPartition]) -> list[str]:
         """What is subscribed to by name and does not exist."""
@@ -61,32 +82,37 @@ class Cluster:
         """The first offset at or after each time; -1 where there is none."""
         return self._listed({place: OffsetSpec.for_timestamp(ms) for place, ms in timestamps_ms.items()}, "timed")
 
-    def _matching(self, pattern: re.Pattern[str]) -> set[TopicPartition]:
+    def described(self, topics: Collection[str]) -> Described:
+        """Those of the topics that exist."""
+        names = sorted(topics)
+        if not names:
+            return Described(set(), {})
+        try:
+            found = patiently(lambda: self._describe(names))
+        except KafkaException as wrong:
+            raise self._no_answer(f"topic {', '.join(map(repr, names[:PLACES_TOLD_MAX]))}", wrong) from None
+        return Described(
+            {TopicPartition(topic, each.id) for topic, told in found.items() for each in told.partitions},
+            {topic: str(told.topic_id) for topic, told in found.items() if str(told.topic_id) != NO_TOPIC_ID},
+        )
+
+    def _describe(self, topics: Sequence[str]) -> dict[str, Any]:
+        asked = admin_client(self.settings).describe_topics(TopicCollection(topics), request_timeout=ANSWER_S_MAX)
+        found = {}
+        for topic, answer in asked.items():
+            try:
+                found[topic] = answer.result()
+            except KafkaException as wrong:
+                if wrong.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
+
+    def _matching(self, pattern: re.Pattern[str]) -> list[str]:
         try:
             topics = patiently(lambda: admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX).topics)
         except KafkaException as wrong:
             raise self._no_answer("the list of topics", wrong) from None
-        return {
-            TopicPartition(name, partition)
-            for name, topic in topics.items()
-            if name not in INTERNAL and pattern.fullmatch(name)
-            for partition in topic.partitions
-        }
-
-    def _described(self, topics: Collection[str]) -> set[TopicPartition]:
-        return {place for topic in sorted(topics) for place in self._partitions(topic)}
-
-    def _partitions(self, topic: str) -> set[TopicPartition]:
-        def ask() -> set[TopicPartition]:
-            asked = admin_client(self.settings).describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S_MAX)
-            return {TopicPartition(topic, each.id) for each in asked[topic].result().partitions}
-
-        try:
-            return patiently(ask)
-        except KafkaException as wrong:
-            if wrong.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return set()
-            raise self._no_answer(f"topic {topic!r}", wrong) from None
+        return [name for name in topics if name not in INTERNAL and pattern.fullmatch(name)]
 
     def _listed(self, specs: Mapping[TopicPartition, Any], what: str) -> Offsets:
         if not specs:
@@ -110,7 +136,8 @@ class Cluster:
             return patiently(ask)
         except KafkaException as wrong:
             places = ", ".join(str(place) for place in sorted(specs)[:PLACES_TOLD_MAX])
-            raise self._no_answer(f"the {what} offsets of {places}", wrong) from None
+            told = self._no_answer(f"the {what} offsets of {places}", wrong)
+            raise (NotThere(str(told)) if wrong.args[0].code() in NOT_THERE else told) from None
 
     def _no_answer(self, what: str, wrong: KafkaException) -> NoAnswer:
         return NoAnswer(f"cannot get {what} from {self.servers}: {reason(wrong)}")

@@ -11,6 +11,7 @@ from moldau.core.ids import TopicPartition
 
 EARLIEST = -2
 LATEST = -1
+TOPIC_IDS = "#topicIds"  # stands among topics in a checkpoint's offsets, and no topic can be named so
 
 
 Offsets: TypeAlias = dict[TopicPartition, int]
@@ -78,7 +79,8 @@ def offsets_from_json(shaped: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 def parse_offsets(text: str) -> Offsets:
     """`{"topic": {"0": 23, "1": -2}}`; what is not of that shape is a `ValueError` that says so."""
-    shaped = _parse_object(text)
+    # Offsets are copied from checkpoints and progress, which have the topics' ids beside them.
+    shaped = {topic: partitions for topic, partitions in _parse_object(text).items() if topic != TOPIC_IDS}
     if not all(isinstance(partitions, dict) for partitions in shaped.values()):
         raise ValueError("expected an offset for each partition")
     offsets = offsets_from_json(shaped)
