@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moldau.core.ids import TopicPartition
 from moldau.spark.offsets.bounds import OffsetRange
-from moldau.spark.reading.fetching import Aborted, visible_batches
+from moldau.spark.reading.fetching import PORTION_BYTES, Aborted, visible_batches
 from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, read_varints, to_batch
 from moldau.wire.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Codec, Record, build_batch, read_header
 from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
@@ -33,10 +33,13 @@ def made(content: list[Content], base: int = 0) -> list[Record]:
     ]
 
 
-def read(data: PartitionData, *, start: int, end: int) -> list[dict[str, Any]]:
-    fetched = visible_batches(data, start)
-    batch = to_batch(fetched.buffer, fetched.visible, OffsetRange(PLACE, start, end), COLUMNS)
-    return [] if batch is None else batch.to_pylist()
+def read(data: PartitionData, *, start: int, end: int, portion_bytes: int = PORTION_BYTES) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for portion in visible_batches(data, start).portions(portion_bytes=portion_bytes):
+        if portion.visible:
+            batch = to_batch(portion.buffer, portion.visible, OffsetRange(PLACE, start, end), COLUMNS)
+            rows += [] if batch is None else batch.to_pylist()
+    return rows
 
 
 def expected(record: Record) -> dict[str, Any]:
@@ -58,8 +61,11 @@ def expected(record: Record) -> dict[str, Any]:
     st.lists(st.sampled_from(list(Codec)), min_size=4, max_size=4),
     st.integers(0, 8),
     st.integers(1, 20),
+    st.sampled_from([1, 100, PORTION_BYTES]),
 )
-def test_columns_are_the_records(batches: list[list[Content]], codecs: list[Codec], start: int, size: int) -> None:
+def test_columns_are_the_records(
+    batches: list[list[Content]], codecs: list[Codec], start: int, size: int, portion_bytes: int
+) -> None:
     everything: list[Record] = []
     raw = bytearray()
     for content, codec in zip(batches, codecs, strict=False):
@@ -67,7 +73,7 @@ def test_columns_are_the_records(batches: list[list[Content]], codecs: list[Code
         everything += records
         raw += build_batch(records, codec=codec)
     start = min(start, len(everything) - 1)
-    rows = read(PartitionData(records=memoryview(raw)), start=start, end=start + size)
+    rows = read(PartitionData(records=memoryview(raw)), start=start, end=start + size, portion_bytes=portion_bytes)
     wanted = everything[start : start + size]
     assert [row.pop("timestamp").timestamp() * 1000 for row in rows] == pytest.approx(
         [record.timestamp for record in wanted]
@@ -109,6 +115,16 @@ def test_aborted_and_control_records_are_passed() -> None:
     assert [row["value"] for row in read(data, start=0, end=5)] == [b"kept", b"kept too"]
     assert visible_batches(data, 4).next_offset == 5
     assert read(data, start=4, end=5) == []
+
+
+def test_an_answer_that_unpacks_to_much_comes_in_portions() -> None:
+    """All of it at once would be beyond what Arrow can count, and the offsets of values would wrap around."""
+    batches = [build_batch([Record(offset, 1, None, bytes(100_000))], codec=Codec.ZSTD) for offset in range(5)]
+    fetched = visible_batches(PartitionData(records=memoryview(b"".join(batches))), 0)
+    portions = list(fetched.portions(portion_bytes=150_000))
+    assert [portion.next_offset for portion in portions] == [2, 4, 5]
+    assert [len(portion.visible) for portion in portions] == [2, 2, 1]
+    assert max(len(portion.buffer) for portion in portions) < 300_000
 
 
 def test_a_damaged_batch_is_noticed() -> None:

@@ -30,6 +30,8 @@ PASSING = (
 )
 CONSUMERS_MAX = 4  # a worker serves the queries of one application, one task at a time
 
+# The library also unpacks no batch to more than this, and 100 MB, its default, are soon reached by what packs well.
+UNPACKED_BYTES_MAX = 1 << 30
 # Tuned for whole ranges: large fetches, a queue that never pauses the fetcher for its default of a second.
 READING = {
     "enable.auto.commit": "false",
@@ -41,6 +43,7 @@ READING = {
     "queued.max.messages.kbytes": "65536",
     "fetch.queue.backoff.ms": "5",
     "max.partition.fetch.bytes": "8388608",
+    "receive.message.max.bytes": str(UNPACKED_BYTES_MAX),
 }
 
 

@@ -34,6 +34,7 @@ from moldau.wire.messages.fetch import (
 FETCH_VERSION = 11  # names topics by name; every broker since 2019 has it
 FETCH_BYTES = 4 * 1024 * 1024
 DECOMPRESSED_BYTES_MAX = 1 << 28
+PORTION_BYTES = 1 << 26  # an answer that unpacks to more becomes several batches: Arrow counts bytes in 31 bits
 WAIT_MS = 500
 EMPTY_ANSWERS_MAX = 4
 
@@ -50,12 +51,40 @@ class LeftToLibrary(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """One answer: the buffer, the batches in it that readers may see, and where to go on."""
+class Portion:
+    """Batches of one answer, unpacked; `next_offset` is the first that is in none of them."""
 
     buffer: bytes | memoryview
     visible: list[RecordsAt]
     next_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One answer: the buffer, the batches in it that readers may see, and where to go on."""
+
+    view: memoryview
+    visible: list[tuple[int, BatchHeader]]
+    next_offset: int
+
+    def portions(self, *, portion_bytes: int = PORTION_BYTES) -> Iterator[Portion]:
+        """A few MB may unpack to many GB: no more is unpacked at a time than `portion_bytes` and one batch."""
+        if all(header.codec == Codec.NONE for _, header in self.visible):
+            # Plain batches stay where they are.
+            bodies = [_records_at(header, at + HEADER_BYTES, at + header.length_bytes) for at, header in self.visible]
+            yield Portion(self.view, bodies, self.next_offset)
+            return
+        pieces: list[bytes | bytearray | memoryview] = []
+        bodies, start = [], 0
+        for at, header in self.visible:
+            batch = self.view[at : at + header.length_bytes]
+            pieces.append(payload(batch, header, decompressed_bytes_max=DECOMPRESSED_BYTES_MAX))
+            bodies.append(_records_at(header, start, start + len(pieces[-1])))
+            start = bodies[-1].end
+            if start >= portion_bytes:
+                yield Portion(b"".join(pieces), bodies, header.last_offset + 1)
+                pieces, bodies, start = [], [], 0
+        yield Portion(b"".join(pieces), bodies, self.next_offset)
 
 
 def can_fetch(settings: ClientSettings) -> bool:
@@ -75,10 +104,11 @@ def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence
                 following = fetched.next_offset
                 if following < wanted.end:
                     leader.ask(following)
-                batch = to_batch(fetched.buffer, fetched.visible, wanted, columns) if fetched.visible else None
-                position = following
-                if batch is not None:
-                    yield batch
+                for portion in fetched.portions():
+                    batch = to_batch(portion.buffer, portion.visible, wanted, columns) if portion.visible else None
+                    position = portion.next_offset
+                    if batch is not None:
+                        yield batch
     except (OSError, NoAnswer, ApiError, ProtocolViolation, CorruptRecords) as wrong:
         raise LeftToLibrary(position, str(wrong)) from wrong
 
@@ -142,21 +172,7 @@ def visible_batches(data: PartitionData, asked: int) -> Fetched:
             kept.append((at, header))
     if next_offset == asked:
         raise OSError("a batch is larger than an answer")
-    buffer, bodies = _bodies(view, kept)
-    return Fetched(buffer, bodies, next_offset)
-
-
-def _bodies(view: memoryview, kept: Sequence[tuple[int, BatchHeader]]) -> tuple[bytes | memoryview, list[RecordsAt]]:
-    """Plain batches stay where they are; if one is compressed, all are laid out anew."""
-    if all(header.codec == Codec.NONE for _, header in kept):
-        return view, [_records_at(header, at + HEADER_BYTES, at + header.length_bytes) for at, header in kept]
-    pieces, bodies, start = [], [], 0
-    for at, header in kept:
-        piece = payload(view[at : at + header.length_bytes], header, decompressed_bytes_max=DECOMPRESSED_BYTES_MAX)
-        pieces.append(piece)
-        bodies.append(_records_at(header, start, start + len(piece)))
-        start += len(piece)
-    return b"".join(pieces), bodies
+    return Fetched(view, kept, next_offset)
 
 
 def _records_at(header: BatchHeader, start: int, end: int) -> RecordsAt:

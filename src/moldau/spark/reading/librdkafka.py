@@ -12,13 +12,15 @@ from confluent_kafka import TopicPartition as ClientPartition
 
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.cluster import Cluster
-from moldau.spark.clients.librdkafka import NoAnswer, range_consumer
+from moldau.spark.clients.librdkafka import UNPACKED_BYTES_MAX, NoAnswer, range_consumer
 from moldau.spark.columns import HEADERS, RAW_SCHEMA, raw_schema_of
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.reading.data_loss import Loss, raise_or_warn
 from moldau.spark.reading.range_settings import RangeReading
 
 RECORDS_PER_BATCH = 10_000
+PORTION_BYTES = 1 << 26
+UNPACKED_LIMIT = "receive.message.max.bytes"
 WAIT_S = 0.5  # a look at the deadline in between; what is there comes back at once
 
 OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
@@ -54,7 +56,24 @@ def _batches(consumer: Consumer, wanted: OffsetRange, reading: RangeReading) -> 
         elif records:
             position = max(position, records[-1].offset() + 1)
         if records:
-            yield to_batch(records, wanted.place, reading.columns)
+            for some in portions(records, counts_headers=HEADERS in reading.columns):
+                yield to_batch(some, wanted.place, reading.columns)
+
+
+def portions(
+    messages: Sequence[Any], *, counts_headers: bool, portion_bytes: int = PORTION_BYTES
+) -> Iterator[Sequence[Any]]:
+    """Messages in pieces of about `portion_bytes`: ten thousand may be many GB, and Arrow counts bytes in 31 bits."""
+    first = size_bytes = 0
+    for at, message in enumerate(messages):
+        size_bytes += len(message) + len(message.key() or b"")
+        if counts_headers:
+            size_bytes += sum(len(name) + len(value or b"") for name, value in message.headers() or ())
+        if size_bytes >= portion_bytes:
+            yield messages[first : at + 1]
+            first, size_bytes = at + 1, 0
+    if first < len(messages):
+        yield messages[first:]
 
 
 def _position_after(messages: Sequence[Any], consumer: Consumer, wanted: OffsetRange, reading: RangeReading) -> int:
@@ -70,7 +89,7 @@ def _position_after(messages: Sequence[Any], consumer: Consumer, wanted: OffsetR
         elif error.code() in OUT_OF_RANGE:
             position = max(position, _skip_lost(message, consumer, wanted, reading))
         elif not error.retriable():
-            raise NoAnswer(f"{_missing(wanted, position)}: {error.str()}")
+            raise NoAnswer(f"{_missing(wanted, position)}: {_why(error, reading)}")
     return position
 
 
@@ -85,6 +104,16 @@ def _skip_lost(message: Any, consumer: Consumer, wanted: OffsetRange, reading: R
     if resume_at < wanted.end:
         consumer.assign([ClientPartition(wanted.place.topic, wanted.place.partition, resume_at)])
     return resume_at
+
+
+def _why(error: KafkaError, reading: RangeReading) -> str:
+    if error.code() != KafkaError._BAD_COMPRESSION:
+        return str(error.str())
+    limit = dict(reading.client).get(UNPACKED_LIMIT, str(UNPACKED_BYTES_MAX))
+    return (
+        f"a batch does not unpack: it is damaged, or larger than {limit} bytes once unpacked, which is "
+        f"kafka.{UNPACKED_LIMIT} ({error.str()})"
+    )
 
 
 def _missing(wanted: OffsetRange, position: int) -> str:
