@@ -80,7 +80,7 @@ def test_options_of_spark_itself_pass() -> None:
 
 
 def test_java_names_are_translated() -> None:
-    assert client(**{"fetch.max.wait.ms": "5", "max.poll.records": "9", "isolation.level": "read_committed"}) == {
+    assert client(**{"fetch.max.wait.ms": "5", "isolation.level": "read_committed"}) == {
         "bootstrap.servers": "localhost:9092",
         "fetch.wait.max.ms": "5",
         "isolation.level": "read_committed",

@@ -39,11 +39,20 @@ class OptionValues:
         return value.lower() == "true"
 
     def positive(self, name: str) -> int | None:
+        number = self._number(name, "allowed is a whole number above 0")
+        if number == 0:
+            raise wrong_option(name, str(self.text(name)), "allowed is a whole number above 0")
+        return number
+
+    def whole(self, name: str) -> int | None:
+        return self._number(name, "allowed is a whole number from 0")
+
+    def _number(self, name: str, allowed: str) -> int | None:
         value = self.text(name)
         if value is None:
             return None
-        if not re.fullmatch(r"\+?[0-9]{1,18}", value) or int(value) == 0:
-            raise wrong_option(name, value, "allowed is a whole number above 0")
+        if not re.fullmatch(r"\+?[0-9]{1,18}", value):
+            raise wrong_option(name, value, allowed)
         return int(value)
 
     def choice(self, name: str, allowed: Collection[str], *, default: str) -> str:

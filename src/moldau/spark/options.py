@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.settings import ClientSettings, client_settings
+from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience, client_settings
 from moldau.spark.offsets.bounds import (
     EARLIEST,
     LATEST,
@@ -39,10 +39,10 @@ SOURCE_OPTIONS = (
     "groupIdPrefix", "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
     "readAnew",
 )  # fmt: skip
-SINK_OPTIONS = (
-    "topic", "delivery", "queryName", "checkpointLocation", "includeHeaders", "queryId", "batchId", "writer",
-    *FORMATS,
-)  # fmt: skip
+SINK_FORMATS = ("keyFormat", "valueFormat", "keyAvroSchema", "valueAvroSchema")
+SINK_OPTIONS = ("topic", "delivery", "queryId", "batchId", "writer", *SINK_FORMATS)
+# Spark puts these among ours. One option map may serve both ends of a job, so either knows the other's names too.
+KNOWN = (*SOURCE_OPTIONS, *SINK_OPTIONS, "path", "checkpointLocation")
 
 AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"
@@ -84,6 +84,7 @@ class SourceOptions:
     reader: str
     inference_records: int
     formats: Mapping[str, str]
+    patience: Patience = USUAL_PATIENCE
     reads_anew: bool = False  # a frame that is run again sees what is there then: Spark itself plans a frame once
 
 
@@ -94,7 +95,6 @@ class SinkOptions:
     client: ClientSettings
     topic: str | None
     delivery: str
-    query_name: str | None
     formats: Mapping[str, str]
     writer: str = "auto"
     query_id: str | None = None  # these two make a batch write inside foreachBatch as exact as a streaming one
@@ -103,7 +103,7 @@ class SinkOptions:
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     values = OptionValues(options)
-    values.refuse_misspelled(SOURCE_OPTIONS)
+    values.refuse_misspelled(KNOWN)
     client = client_settings(values, side="consumer")
     group_id = dict(client).get("group.id")
     strategy = values.choice("startingOffsetsByTimestampStrategy", ("error", "latest"), default="error")
@@ -125,14 +125,15 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         commits_offsets=values.boolean("commitOffsets", default=True),
         reader=values.choice("reader", ("auto", "librdkafka"), default="auto"),
         inference_records=values.positive("inferenceRecords") or INFERENCE_RECORDS,
-        formats=_formats(values),
+        formats=_formats(values, FORMATS),
+        patience=_patience(values),
         reads_anew=values.boolean("readAnew", default=False),
     )
 
 
 def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     values = OptionValues(options)
-    values.refuse_misspelled(SINK_OPTIONS)
+    values.refuse_misspelled(KNOWN)
     batch = _batch_number(values)
     is_repeatable = streaming or batch is not None
     return SinkOptions(
@@ -141,8 +142,7 @@ def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         delivery=values.choice(
             "delivery", (AT_LEAST_ONCE, EXACTLY_ONCE), default=EXACTLY_ONCE if is_repeatable else AT_LEAST_ONCE
         ),
-        query_name=values.text("queryName") or None,
-        formats=_formats(values),
+        formats=_formats(values, SINK_FORMATS),
         writer=values.choice("writer", ("auto", "librdkafka"), default="auto"),
         query_id=values.text("queryId") or None,
         batch=batch,
@@ -160,8 +160,13 @@ def _batch_number(values: OptionValues) -> int | None:
     return int(text)
 
 
-def _formats(values: OptionValues) -> dict[str, str]:
-    return {name: str(values.text(name)) for name in values.given(FORMATS)}
+def _formats(values: OptionValues, names: Sequence[str]) -> dict[str, str]:
+    return {name: str(values.text(name)) for name in values.given(names)}
+
+
+def _patience(values: OptionValues) -> Patience:
+    pause_ms = values.whole("fetchOffset.retryIntervalMs")
+    return Patience(values.whole("fetchOffset.numRetries"), None if pause_ms is None else pause_ms / 1000)
 
 
 def _subscription(values: OptionValues) -> Subscription:

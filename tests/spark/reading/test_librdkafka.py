@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -22,7 +23,8 @@ def test_messages_are_cut_into_batches_by_their_bytes(topics: Topics) -> None:
     topics.produce(topic, [bytes(100)] * 5, key=b"k" * 50, headers=[("h", bytes(49))])
     consumer = Consumer({"bootstrap.servers": topics.bootstrap, "group.id": "unused", "enable.auto.commit": "false"})
     consumer.assign([ClientPartition(topic, 0, 0)])
-    messages, deadline = [], time.monotonic() + ANSWER_S_MAX
+    messages: list[Any] = []
+    deadline = time.monotonic() + ANSWER_S_MAX
     while len(messages) < 5 and time.monotonic() < deadline:
         messages += consumer.consume(5, 1.0)
     consumer.close()

@@ -13,7 +13,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, LEADER_CHANGED, NoAnswer, admin_client, patiently, reason
-from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience
 from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.options import READ_COMMITTED, Subscription
 
@@ -42,8 +42,9 @@ class Described:
 class Cluster:
     """A view through one admin client; every call asks anew."""
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, patience: Patience = USUAL_PATIENCE) -> None:
         self.settings = settings
+        self.patience = patience
         given = dict(settings)
         self.servers = given.get("bootstrap.servers", "")
         self.isolation = (
@@ -88,7 +89,7 @@ class Cluster:
         if not names:
             return Described(set(), {})
         try:
-            found = patiently(lambda: self._describe(names))
+            found = patiently(lambda: self._describe(names), self.patience)
         except KafkaException as wrong:
             raise self._no_answer(f"topic {', '.join(map(repr, names[:PLACES_TOLD_MAX]))}", wrong) from None
         return Described(
@@ -109,10 +110,10 @@ class Cluster:
 
     def _matching(self, pattern: re.Pattern[str]) -> list[str]:
         try:
-            topics = patiently(lambda: admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX).topics)
+            listed = patiently(lambda: admin_client(self.settings).list_topics(timeout=ANSWER_S_MAX), self.patience)
         except KafkaException as wrong:
             raise self._no_answer("the list of topics", wrong) from None
-        return [name for name in topics if name not in INTERNAL and pattern.fullmatch(name)]
+        return [name for name in listed.topics if name not in INTERNAL and pattern.fullmatch(name)]
 
     def _listed(self, specs: Mapping[TopicPartition, Any], what: str) -> Offsets:
         if not specs:
@@ -133,7 +134,7 @@ class Cluster:
                 raise
 
         try:
-            return patiently(ask)
+            return patiently(ask, self.patience)
         except KafkaException as wrong:
             places = ", ".join(str(place) for place in sorted(specs)[:PLACES_TOLD_MAX])
             told = self._no_answer(f"the {what} offsets of {places}", wrong)

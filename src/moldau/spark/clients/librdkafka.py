@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience
 from moldau.spark.option_values import OptionError
 
 CLIENT_ID = "moldau-spark"
@@ -104,16 +104,18 @@ def ensure_topic(settings: ClientSettings, topic: str) -> None:
             raise
 
 
-def patiently(ask: Callable[[], Answer]) -> Answer:
+def patiently(ask: Callable[[], Answer], patience: Patience = USUAL_PATIENCE) -> Answer:
     """A query lives longer than a broker: one that is away for a moment must not end it."""
-    deadline_s = time.monotonic() + ANSWER_S_MAX
+    deadline_s, retries = time.monotonic() + ANSWER_S_MAX, 0
     while True:
         try:
             return ask()
         except KafkaException as wrong:
-            if wrong.args[0].code() not in PASSING or time.monotonic() > deadline_s:
+            is_over = time.monotonic() > deadline_s if patience.retries_max is None else retries >= patience.retries_max
+            if wrong.args[0].code() not in PASSING or is_over:
                 raise
-            time.sleep(PAUSE_S)
+            retries += 1
+            time.sleep(PAUSE_S if patience.pause_s is None else patience.pause_s)
 
 
 def reason(wrong: BaseException) -> str:

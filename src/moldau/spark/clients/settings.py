@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
+from moldau.spark.clients.java_settings import REFUSED, WITHOUT_EFFECT, refusal_of
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
 
 # Pairs in order instead of a dictionary: clients are cached by them.
 ClientSettings: TypeAlias = tuple[tuple[str, str], ...]
+Translation: TypeAlias = Callable[[str, Mapping[str, str]], Mapping[str, str]]
+
+LOGGER = logging.getLogger(__name__)
 
 PREFIX = "kafka."
 BOOTSTRAP = "kafka.bootstrap.servers"
 
-REFUSED = {
-    "key.deserializer": "keys are read as bytes; use keyFormat, or decode them with frame operations",
-    "value.deserializer": "values are read as bytes; use valueFormat, or decode them with frame operations",
-    "key.serializer": "keys are written as bytes; use keyFormat, or encode them with frame operations",
-    "value.serializer": "values are written as bytes; use valueFormat, or encode them with frame operations",
-    "auto.offset.reset": "where a query begins is said by startingOffsets",
-    "enable.auto.commit": "offsets are committed when Spark has finished a batch",
-    "enable.auto.offset.store": "offsets are committed when Spark has finished a batch",
-    "interceptor.classes": "there are no interceptors, and they could change what is read",
-    "transactional.id": "the sink makes transactional ids of the query and the task; see the option delivery",
-    "partition.assignment.strategy": "Spark assigns partitions to tasks",
-    "ssl.keystore.type=jks": "a JKS store cannot be read; convert it: keytool -importkeystore -deststoretype pkcs12",
-    "ssl.truststore.type=jks": "a JKS store cannot be read; export its certificates as PEM and set "
-    "kafka.ssl.truststore.type=PEM",
-}
 RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
@@ -38,26 +30,31 @@ RENAMED = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.truststore.location": "ssl.ca.location",
-    "sasl.oauthbearer.token.endpoint.url": "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.assertion.template.file": "sasl.oauthbearer.assertion.jwt.template.file",
 }
-# What only the Java client has, and what makes no difference to what is read or written.
-WITHOUT_MEANING = {
-    "max.poll.records", "default.api.timeout.ms", "max.block.ms", "exclude.internal.topics", "metric.reporters",
-    "metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "security.providers",
-    "auto.include.jmx.reporter", "enable.metrics.push", "ssl.protocol", "ssl.provider", "ssl.enabled.protocols",
-    "ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type", "partitioner.class",
-    "partitioner.ignore.keys", "partitioner.adaptive.partitioning.enable", "partitioner.availability.timeout.ms",
-    "sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class",
-}  # fmt: skip
+IDENTIFICATION = "ssl.endpoint.identification.algorithm"
+KINIT_ARGUMENTS = '-t "%{sasl.kerberos.keytab}" -k %{sasl.kerberos.principal}'
 CONSUMER_ONLY = {
     "fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "isolation.level",
-    "check.crcs", "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms", "group.instance.id",
-    "group.id", "group.protocol", "client.rack", "allow.auto.create.topics",
+    "check.crcs", "group.id", "client.rack",
 }  # fmt: skip
 PRODUCER_ONLY = {
     "acks", "batch.size", "linger.ms", "buffer.memory", "compression.type", "delivery.timeout.ms", "retries",
     "enable.idempotence", "max.in.flight.requests.per.connection", "max.request.size", "transaction.timeout.ms",
+    "partitioner", "partitioner.ignore.keys", "compression.gzip.level", "compression.lz4.level",
+    "compression.zstd.level",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a question about offsets is asked again, and how long after; None leaves it to this package."""
+
+    retries_max: int | None = None
+    pause_s: float | None = None
+
+
+USUAL_PATIENCE = Patience()
 
 
 def client_settings(values: OptionValues, *, side: str) -> ClientSettings:
@@ -69,24 +66,51 @@ def client_settings(values: OptionValues, *, side: str) -> ClientSettings:
     others = PRODUCER_ONLY if side == "consumer" else CONSUMER_ONLY
     settings: dict[str, str] = {}
     for name, value in given.items():
-        refusal = REFUSED.get(name) or REFUSED.get(f"{name}={value.lower()}")
+        refusal = refusal_of(name, value)
         if refusal:
             raise wrong_option(PREFIX + name, value, f"it cannot be set: {refusal}")
-        if name not in WITHOUT_MEANING and name not in others:
-            settings.update(_translated(name, value, side=side))
+        if name in WITHOUT_EFFECT:
+            _tell_without_effect(name, value)
+        elif name not in others and name not in REFUSED:
+            settings.update(_translated(name, value, given, side=side))
     return tuple(sorted(settings.items()))
 
 
-def _translated(name: str, value: str, *, side: str) -> Mapping[str, str]:
-    if name == "sasl.jaas.config":
-        return _credentials(value)
-    if name == "ssl.endpoint.identification.algorithm":
-        return {name: value or "none"}
+@lru_cache(maxsize=256)
+def _tell_without_effect(name: str, value: str) -> None:
+    """Once for each: options are parsed again for every query."""
+    LOGGER.warning("option %s = %r has no effect: %s", PREFIX + name, value, WITHOUT_EFFECT[name])
+
+
+def _translated(name: str, value: str, given: Mapping[str, str], *, side: str) -> Mapping[str, str]:
+    translate = TRANSLATIONS.get(name)
+    if translate is not None:
+        return translate(value, given)
     if name == "request.timeout.ms" and side == "consumer":
         return {"socket.timeout.ms": value}
-    if name == "buffer.memory":
-        return {"queue.buffering.max.kbytes": str(max(1, _whole(name, value) // 1024))}
     return {RENAMED.get(name, name): value}
+
+
+def _level_of(codec: str) -> Translation:
+    """Java has a level for each codec, librdkafka one for the codec that is used."""
+    return lambda value, given: {"compression.level": value} if given.get("compression.type", "") == codec else {}
+
+
+def _keystore(location: str, given: Mapping[str, str]) -> Mapping[str, str]:
+    if given.get("ssl.keystore.type", "").lower() != "pem":
+        return {"ssl.keystore.location": location}
+    return {"ssl.certificate.location": location, "ssl.key.location": location}
+
+
+def _kinit(command: str, _given: Mapping[str, str]) -> Mapping[str, str]:
+    """Java names a program, librdkafka the whole command."""
+    return {"sasl.kerberos.kinit.cmd": command if " " in command else f"{command} {KINIT_ARGUMENTS}"}
+
+
+def _random_partitions(value: str, _given: Mapping[str, str]) -> Mapping[str, str]:
+    if value.lower() not in ("true", "false"):
+        raise wrong_option(f"{PREFIX}partitioner.ignore.keys", value, "allowed are true and false")
+    return {"partitioner": "random"} if value.lower() == "true" else {}
 
 
 def _credentials(jaas: str) -> dict[str, str]:
@@ -98,6 +122,21 @@ def _credentials(jaas: str) -> dict[str, str]:
             "for other mechanisms give librdkafka's own settings, for example kafka.sasl.oauthbearer.config"
         )
     return {f"sasl.{key}": re.sub(r"\\(.)", r"\1", value) for key, value in found.items()}
+
+
+TRANSLATIONS: Mapping[str, Translation] = {
+    "sasl.jaas.config": lambda value, _: _credentials(value),
+    IDENTIFICATION: lambda value, _: {IDENTIFICATION: value or "none"},
+    "buffer.memory": lambda value, _: {
+        "queue.buffering.max.kbytes": str(max(1, _whole("buffer.memory", value) // 1024))
+    },
+    "compression.gzip.level": _level_of("gzip"),
+    "compression.lz4.level": _level_of("lz4"),
+    "compression.zstd.level": _level_of("zstd"),
+    "ssl.keystore.location": _keystore,
+    "sasl.kerberos.kinit.cmd": _kinit,
+    "partitioner.ignore.keys": _random_partitions,
+}
 
 
 def _whole(name: str, value: str) -> int:

@@ -59,7 +59,7 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
     def _ranges(self) -> list[OffsetRange]:
         options = self.options
         check_settings(options.client, side="consumer")
-        cluster = Cluster(options.client)
+        cluster = Cluster(options.client, options.patience)
         places = cluster.places(options.subscription)
         missing = cluster.missing(options.subscription, places)
         if missing:

@@ -38,8 +38,13 @@ PORTION_BYTES = 1 << 26  # an answer that unpacks to more becomes several batche
 WAIT_MS = 500
 EMPTY_ANSWERS_MAX = 4
 
-# What a user may set and this way of reading does not follow.
-UNKNOWN_HERE = ("client.rack", "socket.", "ssl.", "sasl.", "enable.ssl", "broker.address.", "client.dns.lookup")
+# The settings that are followed here, or that make no difference here; any other is left to librdkafka.
+FOLLOWED = {
+    "bootstrap.servers", "client.id", "security.protocol", "isolation.level", "check.crcs", "fetch.min.bytes",
+    "fetch.max.bytes", "max.partition.fetch.bytes", "fetch.wait.max.ms", "metadata.max.age.ms",
+    "connections.max.idle.ms", "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms",
+    "retry.backoff.max.ms", "enable.metrics.push",
+}  # fmt: skip
 
 
 class LeftToLibrary(Exception):
@@ -91,7 +96,7 @@ def can_fetch(settings: ClientSettings) -> bool:
     given = dict(settings)
     if given.get("security.protocol", "plaintext").lower() != "plaintext":
         return False
-    return not any(name.startswith(UNKNOWN_HERE) for name in given)
+    return all(name in FOLLOWED for name in given)
 
 
 def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -118,7 +123,13 @@ class Leader:
 
     def __init__(self, settings: ClientSettings, place: TopicPartition) -> None:
         self.place = place
-        self.isolation = int(dict(settings).get("isolation.level", "").lower() == READ_COMMITTED)
+        given = dict(settings)
+        self.isolation = int(given.get("isolation.level", "").lower() == READ_COMMITTED)
+        # librdkafka has looked at the values before. One partition is asked for, so the lower of two limits counts.
+        limits = [int(given[name]) for name in ("fetch.max.bytes", "max.partition.fetch.bytes") if name in given]
+        self.bytes_max = min(limits, default=FETCH_BYTES)
+        self.bytes_min = int(given.get("fetch.min.bytes", 1))
+        self.wait_ms = int(given.get("fetch.wait.max.ms", WAIT_MS))
         brokers = brokers_of(settings)
         brokers.look_again()
         host, port = brokers.leader(place)
@@ -131,11 +142,13 @@ class Leader:
         self.connection.close()
 
     def ask(self, offset: int) -> None:
-        partition = FetchPartition(partition=self.place.partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
+        partition = FetchPartition(
+            partition=self.place.partition, fetch_offset=offset, partition_max_bytes=self.bytes_max
+        )
         request = FetchRequest(
-            max_wait_ms=WAIT_MS,
-            min_bytes=1,
-            max_bytes=FETCH_BYTES,
+            max_wait_ms=self.wait_ms,
+            min_bytes=self.bytes_min,
+            max_bytes=self.bytes_max,
             isolation_level=self.isolation,
             topics=[FetchTopic(topic=self.place.topic, partitions=[partition])],
         )

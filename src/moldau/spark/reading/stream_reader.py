@@ -81,7 +81,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
     def _initial(self) -> StreamOffsets:
         options = self.options
         check_settings(options.client, side="consumer")
-        cluster = Cluster(options.client)
+        cluster = Cluster(options.client, options.patience)
         found = cluster.subscribed(options.subscription)
         missing = cluster.missing(options.subscription, found.places)
         if missing:
@@ -99,7 +99,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         return ReadAllAvailable() if admission.records_min is None else ReadMinRows(admission.records_min)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        cluster = Cluster(self.options.client)
+        cluster = Cluster(self.options.client, self.options.patience)
         self.target = cluster.latest(cluster.places(self.options.subscription))
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, dict[str, Any]]:
@@ -110,7 +110,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         began = done.of_same_topics(topic_ids)
         available = self.latest if self.target is None else cap(self.latest, self.target, start=began)
         appeared = [place for place in available if place not in began]
-        began |= Cluster(self.options.client).earliest(appeared)
+        began |= Cluster(self.options.client, self.options.patience).earliest(appeared)
         admission = Admission() if isinstance(limit, ReadAllAvailable) else self.options.admission
         # A query of AvailableNow has to come to its end: it never waits for more.
         end = admission.end_of_batch(began, available, waited_ms=self._waited_ms(), may_wait=self.target is None)
@@ -145,13 +145,13 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
 
     def _earliest(self, ended: StreamOffsets) -> tuple[Mapping[str, str], Offsets]:
         """A batch may have been planned before a restart, and topics deleted and made anew since."""
-        cluster = Cluster(self.options.client)
+        cluster = Cluster(self.options.client, self.options.patience)
         found = cluster.described({place.topic for place in ended.offsets})
         return found.topic_ids, cluster.earliest(found.places & ended.offsets.keys())
 
     def _latest(self, done: StreamOffsets) -> tuple[Mapping[str, str], Offsets]:
         """The ids of topics, and after them the ends: the ends can't be those of earlier topics than the ids say."""
-        cluster = Cluster(self.options.client)
+        cluster = Cluster(self.options.client, self.options.patience)
         for look in range(LOOKS_MAX):
             found = cluster.subscribed(self.options.subscription)
             latest = cluster.latest(found.places)

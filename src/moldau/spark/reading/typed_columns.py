@@ -51,7 +51,7 @@ def _inferred(options: SourceOptions, side: Side) -> pa.DataType:
     from moldau.spark.reading.range_settings import RangeReading
     from moldau.spark.reading.ranges import read_range
 
-    cluster = Cluster(options.client)
+    cluster = Cluster(options.client, options.patience)
     places = cluster.places(options.subscription)
     earliest, latest = cluster.earliest(places), cluster.latest(places)
     share = max(1, options.inference_records // max(1, len(places)))

@@ -63,7 +63,7 @@ FOLLOWED = {
     "bootstrap.servers", "client.id", "security.protocol", "compression.type", "batch.size", "linger.ms",
     "delivery.timeout.ms", "request.timeout.ms", "transaction.timeout.ms", "queue.buffering.max.kbytes",
     "enable.idempotence", "acks", "metadata.max.age.ms", "connections.max.idle.ms", "reconnect.backoff.ms",
-    "reconnect.backoff.max.ms", "retry.backoff.ms",
+    "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "enable.metrics.push",
 }  # fmt: skip
 REQUIRED = {"security.protocol": ("plaintext",), "enable.idempotence": ("true",), "acks": ("all", "-1")}
 
