@@ -38,6 +38,22 @@ def test_a_sound_plan_has_no_problems() -> None:
             SOUND.replace("topic 'out'", "database 'sqlite_x' with (url = 'sqlite:///x.db')"),
             "doesn't begin with sqlite_",
         ),
+        (
+            SOUND.replace("topic 'a'", "topic 'a' with (valueFormat = xml)"),
+            "a: option valueFormat = 'xml': allowed is one",
+        ),
+        (
+            SOUND.replace("topic 'out'", "topic 'out' with (valueFormat = xml)"),
+            "sink s: option valueFormat = 'xml': allo",
+        ),
+        (f"set kafka.auto.offset.reset = latest; {SOUND}", "where a query begins is said by startingOffsets"),
+        (SOUND.replace("topic 'a'", "topic 'a' with (startingOffsets = now)"), "startingOffsets = 'now'"),
+        (SOUND.replace("topic 'a'", "topic 'a' with (onError = shrug)"), "onError = 'shrug': allowed is one of fail"),
+        (
+            SOUND.replace("topic 'a'", "topic 'a' with (valueFormat = json, valueSchema = 'a inte')"),
+            "option valueSchema",
+        ),
+        (SOUND.replace("topic 'out'", "topic 'out' with (delivery = twice)"), "delivery = 'twice': allowed are"),
         (f"{SOUND}; expect e on s check (x) otherwise drop", "put it on what the sink reads"),
         (f"{SOUND}; expect e on a check () otherwise drop", "expectation e has no condition"),
         (f"{SOUND}; {'expect e on a check (x) otherwise drop;' * 2}", "more than one expectation e on a"),

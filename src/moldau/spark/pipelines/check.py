@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import Connector, Kind, Location, Output, Plan, Sink, Source
+from moldau.spark.pipelines.topic_options import wrong_sink_option, wrong_source_option
 from moldau.spark.tables.databases.table_names import writable_table
 
 SETTINGS = {
@@ -16,6 +17,7 @@ SETTINGS = {
     "checkpoint": "the folder of the queries' progress",
     "state": "the folder of the running pipeline's status",
 }
+TOPICS = (Connector.TOPIC, Connector.PATTERN)
 SETTING_PREFIXES = ("spark.", "kafka.")
 
 
@@ -37,6 +39,7 @@ def check(plan: Plan) -> list[Problem]:
         *_cycles(plan),
         *(problem for source in plan.sources for problem in _source(source)),
         *(problem for sink in plan.sinks for problem in _sink(sink)),
+        *_topic_options(plan),
         *_expectations(plan),
         *_unused(plan),
     ]
@@ -122,6 +125,17 @@ def _sink(sink: Sink) -> Iterator[Problem]:
         yield from _database(sink)
     if sink.output is Output.COMPLETE and connector in tables:
         yield Problem(sink.place, f"sink {sink.name}: OUTPUT COMPLETE would add all rows with every batch; use UPSERT")
+
+
+def _topic_options(plan: Plan) -> Iterator[Problem]:
+    for source in plan.sources:
+        wrong = wrong_source_option(source, plan) if source.endpoint.connector in TOPICS else None
+        if wrong:
+            yield Problem(source.place, f"{source.name}: {wrong}")
+    for sink in plan.sinks:
+        wrong = wrong_sink_option(sink, plan) if sink.endpoint.connector is Connector.TOPIC else None
+        if wrong:
+            yield Problem(sink.place, f"sink {sink.name}: {wrong}")
 
 
 def _database(sink: Sink) -> Iterator[Problem]:
