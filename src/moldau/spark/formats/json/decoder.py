@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from moldau.spark.formats.interface import Decoded, Misfit, Side, as_binary, decoded_rows
+from moldau.spark.formats.json.leniency import Leniency, leniency, with_times
 from moldau.spark.formats.json.values import check_for, parse_json
 from moldau.spark.formats.type_names import struct_fields
 
@@ -19,6 +20,7 @@ CUT_INTO = 8
 ONE_BY_ONE_ROWS_MAX = 32
 LOCATING_ROWS_MAX = 4096  # each doubt costs a look at all that is left of the run
 DOUBTS_MAX = 16
+FUTILE_MAX = 4  # attempts at a lenient reading of one column that got no further than the strict one
 ROW_OF_ERROR = re.compile(r" in row ([0-9]+)$")
 BLOCK_BYTES_MAX = 1 << 30  # Arrow's reader counts a block's bytes in 31 bits
 DECIMAL_DIGITS_FAST_MAX = 18
@@ -66,6 +68,9 @@ class Doubt:
 
     row: int | None = None
 
+    def is_further_than(self, other: Doubt) -> bool:
+        return self.row is not None and other.row is not None and self.row > other.row
+
 
 class _Run:
     """The reading of one column without nulls: typed pieces in order, and the reasons by row."""
@@ -73,6 +78,9 @@ class _Run:
     def __init__(self, decoder: JsonDecoder) -> None:
         self.arrow_type = decoder.arrow_type
         self.reader_type = decoder.reader_type
+        self.is_lenient = False
+        self.futile = 0
+        self.leniency = leniency(decoder.arrow_type, decoder.reader_type) if decoder.reader_type is not None else None
         self.side = decoder.side
         self.check = check_for(decoder.arrow_type)
         self.pieces: list[pa.Array] = []
@@ -94,11 +102,21 @@ class _Run:
     def read_at_once(self, texts: pa.BinaryArray) -> Doubt | None:
         if self.reader_type is None:
             return Doubt()
-        found = _read_run(texts, arrow_type=self.arrow_type, reader_type=self.reader_type)
+        found = self.attempt(texts, self.leniency if self.is_lenient else None)
+        if isinstance(found, Doubt) and not self.is_lenient and self.futile < FUTILE_MAX and self.leniency is not None:
+            again = self.attempt(texts, self.leniency)
+            # What made it necessary once is likely to come again; it is slower, and reads all that the other way does.
+            self.is_lenient = not isinstance(again, Doubt) or again.is_further_than(found)
+            self.futile += not self.is_lenient
+            found = again if self.is_lenient else found
         if isinstance(found, Doubt):
             return found
         self.pieces.append(found)
         return None
+
+    def attempt(self, texts: pa.BinaryArray, lenient: Leniency | None) -> pa.Array | Doubt:
+        assert self.reader_type is not None, "without a type there is nothing to ask the reader for"
+        return _read_run(texts, arrow_type=self.arrow_type, reader_type=self.reader_type, lenient=lenient)
 
     def read_around(self, doubt: Doubt, texts: pa.BinaryArray, *, first_row: int) -> None:
         """A short run with few doubtful records: what lies between them is read at once."""
@@ -128,7 +146,9 @@ class _Run:
         self.pieces.append(pa.array(values, self.arrow_type))
 
 
-def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: pa.StructType) -> pa.Array | Doubt:
+def _read_run(
+    texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: pa.StructType, lenient: Leniency | None
+) -> pa.Array | Doubt:
     """All of the records at once, or a doubt if any of them needs a closer look.
 
     Arrow's reader takes values one after the other and doesn't care where a line ends. Where each record begins with
@@ -145,6 +165,8 @@ def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: 
         joined = pc.binary_join(pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts), b"\n")
     except pa.ArrowInvalid:
         return Doubt()
+    if lenient is not None:
+        joined, reader_type = lenient.quoted(joined), lenient.reader_type
     block = joined[0].as_py()
     if len(block) > BLOCK_BYTES_MAX or any(mark in block for mark in DOUBTFUL):
         return Doubt()
@@ -154,7 +176,7 @@ def _read_run(texts: pa.BinaryArray, *, arrow_type: pa.StructType, reader_type: 
         table = _read_block(block, reader_type=reader_type)
         rows = table.to_struct_array()
         rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
-        values = rows.cast(as_nullable(arrow_type))
+        values = (rows if lenient is None else with_times(rows, arrow_type)).cast(as_nullable(arrow_type))
     except pa.ArrowException as error:
         named = ROW_OF_ERROR.search(str(error))
         return Doubt(int(named[1]) if named and int(named[1]) < len(texts) else None)
