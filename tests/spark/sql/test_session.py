@@ -58,6 +58,11 @@ def test_each_question_sees_what_is_new(session: SqlSession, topics: Topics, ord
     assert ask(session, f"select count(*), max(colour) from `{orders}`")[0][1] == [(5, "red")]
 
 
+def test_aborted_records_are_not_counted(session: SqlSession, topics: Topics, orders: str) -> None:
+    topics.transaction(orders, [json.dumps({"id": 100})] * 5, commit=False)
+    assert ask(session, f"select count(*), max(id) from `{orders}`")[0][1] == [(4, 3)]
+
+
 def test_text_and_nothing_are_topics_too(session: SqlSession, topics: Topics) -> None:
     texts, empty = topics.create("texts"), topics.create("empty")
     topics.produce(texts, ["hello", "{not json"])

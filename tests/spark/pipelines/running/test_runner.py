@@ -145,6 +145,31 @@ def test_records_that_cannot_be_read_are_counted(topics: Topics, pipelines: Pipe
     assert pipelines.run(path).of("others").rejected.by_topic == {left: 2}
 
 
+def test_aborted_records_are_not_read(topics: Topics, pipelines: Pipelines) -> None:
+    """Through a chain of two, with records of aborted transactions at both of its joints."""
+    numbers, copies, counts = topics.create("numbers"), topics.create("copies"), topics.name("counts")
+    for topic in (numbers, copies):
+        topics.transaction(topic, ['{"n": 1000}'] * 5, commit=False)
+    topics.transaction(numbers, ['{"n": 1}', '{"n": 2}'], commit=True)
+    stream = "create stream {} from topic '{}' with (valueFormat = json, valueSchema = 'n bigint'{});"
+    first = pipelines.written(
+        stream.format("numbers", numbers, "")
+        + stream.format("all_numbers", numbers, ", kafka.isolation.level = read_uncommitted")
+        + f"create sink copies into topic '{copies}' as select n from numbers;"
+        "create sink every into delta 'every' as select n from all_numbers;",
+        "first.sql",
+    )
+    second = pipelines.written(
+        stream.format("copies", copies, "")
+        + f"create sink counts into topic '{counts}' output complete as select count(*) as n, sum(n) as s from copies;",
+        "second.sql",
+    )
+    assert pipelines.run(first).ended_well
+    assert pipelines.run(second).ended_well
+    assert results(topics, counts)[-1] == {"n": 2, "s": 3}
+    assert DeltaTable(str(pipelines.folder / "every")).to_pyarrow_table().num_rows == 7
+
+
 def test_an_expectation_can_end_the_query(topics: Topics, pipelines: Pipelines) -> None:
     numbers, copies = topics.create("numbers"), topics.name("copies")
     path = pipelines.written(f"""

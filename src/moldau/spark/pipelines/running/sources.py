@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from moldau.spark.options import READ_COMMITTED
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ TABLE_FORMATS = {
 }
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
 BOOTSTRAP = "kafka.bootstrap.servers"
+ISOLATION = "kafka.isolation.level"
 
 
 def read(spark: SparkSession, source: Source, plan: Plan, *, starting: Mapping[str, str] | None = None) -> DataFrame:
@@ -49,14 +51,18 @@ def read_records(spark: SparkSession, source: Source, plan: Plan) -> DataFrame:
 
 
 def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
-    """The pipeline's cluster and client settings, then what the endpoint says itself."""
+    """The pipeline's cluster and client settings, then what the endpoint says itself.
+
+    Only committed records are read unless one of them says otherwise: what a pipeline writes is exactly once for those
+    readers alone, so that a chain of pipelines would count aborted rows.
+    """
     options = {key: value for key, value in plan.settings.items() if key.startswith("kafka.")}
     if "bootstrap.servers" in plan.settings:
         options[BOOTSTRAP] = plan.settings["bootstrap.servers"]
     said = dict(endpoint.options)
     if "bootstrap.servers" in said:
         said[BOOTSTRAP] = said.pop("bootstrap.servers")
-    return {BOOTSTRAP: "localhost:9092", **options, **said}
+    return {BOOTSTRAP: "localhost:9092", ISOLATION: READ_COMMITTED, **options, **said}
 
 
 def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[str, str]) -> DataFrame:
