@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -104,7 +105,8 @@ def test_ctrl_c_ends_a_replay(bootstrap: str, done: Callable[..., str], file: Pa
     new = json.dumps({"value": '{"n": 2}', "timestamp": int(time.time() * 1000) - 3_600_000})
     done("produce", topic, "-i", "json", stdin=f"{old}\n{new}\n")
     error = tmp_path / "run.err"
-    with running(bootstrap, "replay", str(file), "--from", "-2h", "--master", "local[2]", error=error) as process:
+    arguments = ("replay", str(file), "--from", "-2h", "--yes", "--master", "local[2]")
+    with running(bootstrap, *arguments, error=error) as process:
         copies = f"{topic}-copies"
         wait_for(lambda: copies in done("topics", "list") and bool(done("consume", copies, "-b", "-e")), "a copy")
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
@@ -112,6 +114,51 @@ def test_ctrl_c_ends_a_replay(bootstrap: str, done: Callable[..., str], file: Pa
     assert "Traceback" not in error.read_text()
     assert "copies: stopped" in error.read_text()
     assert done("consume", f"{topic}-copies", "-b", "-e") == '{"n":2}\n'
+
+
+def test_a_replay_asks_and_leaves_everything_as_it_is(
+    tool: Tool, done: Callable[..., str], file: Path, topic: str
+) -> None:
+    done("produce", topic, stdin='{"n": 1}\n{"n": 2}\n')
+    progress = file.parent / ".moldau" / "pipelines" / "numbers" / "checkpoints" / "copies"
+    progress.mkdir(parents=True)
+    refused = tool("pipeline", "replay", str(file), "--from", "earliest")
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "pipeline numbers would run anew:\n"
+        f"  numbers reads 2 records of topic {topic} again\n"
+        f"  copies writes into topic {topic}-copies again, from its first finished batch on"
+        " (its progress is kept until then)\n"
+        "moldau pipeline: nothing was done; answer y, or add --yes, to replay it\n"
+    )
+    assert progress.is_dir()
+
+
+def test_a_replay_that_cannot_begin_leaves_the_progress(
+    bootstrap: str, done: Callable[..., str], file: Path, topic: str, tmp_path: Path
+) -> None:
+    done("produce", topic, stdin='{"n": 1}\n')
+    progress = file.parent / ".moldau" / "pipelines" / "numbers" / "checkpoints" / "copies"
+    progress.mkdir(parents=True)
+    without_java = {**environment(bootstrap), "PATH": str(tmp_path), "JAVA_HOME": str(tmp_path)}
+    arguments = command("pipeline", "replay", str(file), "--from", "earliest", "--yes")
+    ended = subprocess.run(arguments, env=without_java, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "Spark needs Java" in ended.stderr
+    assert progress.is_dir()
+
+
+def test_a_process_of_another_host_is_not_signalled(tool: Tool, file: Path) -> None:
+    state = file.parent / ".moldau" / "pipelines" / "numbers"
+    state.mkdir(parents=True)
+    (state / "holder").write_text(json.dumps({"pid": os.getpid(), "host": "elsewhere", "started": "1"}))
+    with (state / "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        refused = tool("pipeline", "stop", str(file))
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"moldau pipeline: pipeline numbers: it runs on elsewhere as process {os.getpid()}: stop it there\n"
+    )
 
 
 def test_what_is_wrong_is_said_with_its_line(tool: Tool, tmp_path: Path) -> None:

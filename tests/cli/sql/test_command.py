@@ -122,8 +122,13 @@ def test_a_stream_stays_until_it_is_dropped(
     done("produce", topic, stdin='{"n": 1}\n{"n": 5}\n')
     stream = f"{topic}-large"
     statement = f"create stream `{stream}` as\n select n from `{topic}`\n where n > 3"
-    made = tool("sql", "--master", "local[2]", statement)
+    # A password that a plain listener does not ask for goes the same way as one that is needed.
+    made = tool("sql", "--master", "local[2]", "-X", "sasl.password=hunter2", statement)
     assert made.stdout == f"stream {stream} runs and stays; see it with: show streams\n", made.stderr
+    file = tmp_path / "streams" / f"{stream}.sql"
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
+    assert kept == []
     deadline = time.monotonic() + WAIT_S_MAX
     while done("consume", stream, "-b", "-e") != '{"n":5}\n':
         assert time.monotonic() < deadline

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,10 @@ from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
 from moldau.spark.pipelines.graph import DRAWINGS
 from moldau.spark.pipelines.language.durations import duration_ms
-from moldau.spark.pipelines.loading import load
+from moldau.spark.pipelines.loading import load, with_environment
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
 from moldau.spark.pipelines.running.folders import AlreadyRunning, PipelineFolder
+from moldau.spark.pipelines.running.holder import NotOurs
 from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ examples:
   moldau pipeline status orders.sql
   moldau pipeline stop orders.sql
   moldau pipeline reset orders.sql --yes             forget how far it came
-  moldau pipeline replay orders.sql --from -2h       reset, and run from two hours ago
+  moldau pipeline replay orders.sql --from -2h       run anew from two hours ago; asks before
 """
 STOP_S_MAX = 120.0
 COLUMNS = ("query", "state", "rows", "rows/s", "lag", "watermark", "restarts", "into")
@@ -90,8 +91,9 @@ def parse(arguments: list[str]) -> Namespace:
     resetting = action("reset", reset, "forget its progress: the next run begins anew")
     resetting.add_argument("--yes", action="store_true", help="without this, only say what would go")
     resetting.add_argument("--sink", action="append", help="only this one; may be given again")
-    replaying = action("replay", replay, "forget its progress and run from an earlier time")
+    replaying = action("replay", replay, "run anew from an earlier time, and forget the progress that it had")
     replaying.add_argument("--from", dest="start", required=True, help="-2h, -30m, earliest, or 2026-01-31T12:00:00")
+    replaying.add_argument("--yes", action="store_true", help="do not ask")
     add_run_options(replaying)
     return parser.parse_args(with_ages(arguments))
 
@@ -125,7 +127,7 @@ def loaded(options: Namespace) -> Plan:
 
 def checked(options: Namespace) -> Plan:
     """A sound plan; its warnings are said, its errors end the command."""
-    plan = loaded(options)
+    plan = with_environment(loaded(options), os.environ)
     found = check(plan)
     errors = [problem for problem in found if problem.is_error]
     for problem in found if len(errors) > 1 else [one for one in found if not one.is_error]:
@@ -139,7 +141,7 @@ def folder_of(plan: Plan, path: Path) -> PipelineFolder:
     return PipelineFolder(plan, path.resolve().parent)
 
 
-def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None) -> list[Job]:
+def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None, anew: bool = False) -> list[Job]:
     from moldau.spark.pipelines.running.frames import frames_of
     from moldau.spark.pipelines.running.runner import jobs_of
 
@@ -150,17 +152,21 @@ def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None =
         )
     except NoSpark as wrong:
         raise CommandFailed(str(wrong)) from None
-    return jobs_of(frames_of(spark, plan, starting=starting), plan, folder)
+    return jobs_of(frames_of(spark, plan, starting=starting), plan, folder, anew=anew)
 
 
-def run(options: Namespace, *, starting: Mapping[str, str] | None = None) -> int:
+def run(options: Namespace) -> int:
+    return run_plan(checked(options), options)
+
+
+def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None, anew: bool = False) -> int:
+    """`anew` begins with checkpoints of its own, which take the place of the old ones with their first batch."""
     from moldau.spark.pipelines.running.runner import Runner
 
-    plan = checked(options)
     folder = folder_of(plan, options.file)
     with folder.locked():
         print(f"pipeline {plan.name}: starting Spark", file=sys.stderr)
-        made = jobs(plan, options, starting=starting)
+        made = jobs(plan, options, starting=starting, anew=anew)
         if options.once:
             made = [one.scheduled(ONCE) for one in made]
         for one in made:
@@ -200,7 +206,7 @@ def status(options: Namespace) -> int:
     told = folder.read_status()
     if told is None:
         raise CommandFailed(f"pipeline {plan.name} has not run yet; start it with: moldau pipeline run {options.file}")
-    rows = status_rows(told, is_alive=folder.running_pid() is not None)
+    rows = status_rows(told, is_alive=folder.holder() is not None)
     print_rows(rows, columns=COLUMNS, output=options.output)
     if options.output == TABLE:
         for row in rows:
@@ -214,14 +220,17 @@ def status(options: Namespace) -> int:
 def stop(options: Namespace) -> int:
     plan = loaded(options)
     folder = folder_of(plan, options.file)
-    pid = folder.running_pid()
-    if pid is None:
+    holder = folder.holder()
+    if holder is None:
         raise CommandFailed(f"pipeline {plan.name} is not running here")
-    os.kill(pid, signal.SIGTERM)
+    try:
+        holder.terminate()
+    except NotOurs as wrong:
+        raise CommandFailed(f"pipeline {plan.name}: {wrong}") from None
     deadline = time.monotonic() + STOP_S_MAX
-    while folder.running_pid() is not None:
+    while folder.holder() is not None:
         if time.monotonic() > deadline:
-            raise CommandFailed(f"process {pid} did not end within {STOP_S_MAX:.0f} s")
+            raise CommandFailed(f"{holder} did not end within {STOP_S_MAX:.0f} s")
         time.sleep(0.1)
     print(f"pipeline {plan.name} stopped")
     return OK
@@ -235,8 +244,8 @@ def reset(options: Namespace) -> int:
         names = ", ".join(sink.name for sink in plan.sinks)
         raise UsageError(f"no sink {sorted(unknown)[0]} in {options.file}; there are {names}")
     if not options.yes:
-        there = [path.name for path in sorted(folder.checkpoints.glob("*"))]
-        print(f"would forget the progress of {', '.join(there) or 'nothing'}; add --yes to do it")
+        there = ", ".join(folder.sinks_with_progress()) or "nothing"
+        print(f"would forget the progress of {there}; add --yes to do it")
         return OK
     with folder.locked():
         gone = folder.forget_progress(options.sink)
@@ -248,9 +257,35 @@ def replay(options: Namespace) -> int:
     starting = starting_options(options.start, now_ms=SystemClock().now_ms())
     plan = checked(options)
     folder = folder_of(plan, options.file)
-    with folder.locked():
-        folder.forget_progress()
-    return run(options, starting=starting)
+    print(f"pipeline {plan.name} would run anew:", file=sys.stderr)
+    for line in replay_lines(plan, folder, starting):
+        print(f"  {line}", file=sys.stderr)
+    if not options.yes and not agreed():
+        raise UsageError("nothing was done; answer y, or add --yes, to replay it")
+    return run_plan(plan, options, starting=starting, anew=True)
+
+
+def replay_lines(plan: Plan, folder: PipelineFolder, starting: Mapping[str, str]) -> Iterator[str]:
+    from moldau.spark.clients.librdkafka import NoAnswer
+    from moldau.spark.option_values import OptionError
+    from moldau.spark.pipelines.replaying import replay_of
+
+    try:
+        for one in replay_of(plan, starting):
+            yield f"{one.stream} reads {one.records:,} records of {one.place} again"
+    except (NoAnswer, OptionError) as wrong:
+        raise CommandFailed(str(wrong)) from None
+    for sink in plan.sinks:
+        kept = " (its progress is kept until then)" if sink.name in folder.sinks_with_progress() else ""
+        yield f"{sink.name} writes into {sink.endpoint} again, from its first finished batch on{kept}"
+
+
+def agreed() -> bool:
+    """False where nobody can be asked."""
+    if not sys.stdin.isatty():
+        return False
+    print("Replay? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def starting_options(text: str, *, now_ms: int) -> dict[str, str]:

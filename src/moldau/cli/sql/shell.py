@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.sql.output import print_result
 from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.secrets import masked
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession
 from moldau.spark.sql.staying import StreamFailed, home
@@ -97,7 +99,13 @@ def prompt_session(topics: Callable[[], list[str]]) -> PromptSession[str]:
         raise CommandFailed("the shell needs prompt_toolkit: run pip install 'moldau[spark]'") from None
     history = home() / "sql_history"
     history.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(history, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     named = [form for name in topics() for form in (name, f"`{name}`")]
     # Words end at spaces: topics have dots and hyphens in their names.
     words = WordCompleter([*WORDS, *named], ignore_case=True, WORD=True)
-    return PromptSession(history=FileHistory(str(history)), completer=words)
+
+    class HistoryWithoutSecrets(FileHistory):
+        def store_string(self, string: str) -> None:
+            super().store_string(masked(string))
+
+    return PromptSession(history=HistoryWithoutSecrets(str(history)), completer=words)

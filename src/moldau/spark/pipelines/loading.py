@@ -7,12 +7,15 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from moldau.spark.pipelines.building import Pipeline
 from moldau.spark.pipelines.language.grammar import parse
-from moldau.spark.pipelines.plan import Connector, Endpoint, Location, PipelineError, Plan
+from moldau.spark.pipelines.plan import Connector, Endpoint, Location, PipelineError, Plan, Sink, Source
+from moldau.spark.secrets import missing_variables, with_variables
 
 SQLITE = "sqlite:///"
+Where = TypeVar("Where", Source, Sink)
 
 
 def load(path: Path, settings: Mapping[str, str] | None = None) -> Plan:
@@ -26,6 +29,26 @@ def load(path: Path, settings: Mapping[str, str] | None = None) -> Plan:
     said = {**plan.settings, **(settings or {})}
     plan = replace(plan, name=said.get("name", plan.name), settings=said)
     return _beside(plan, path.resolve().parent)
+
+
+def with_environment(plan: Plan, environment: Mapping[str, str]) -> Plan:
+    """`${env:NAME}` in settings and options replaced: that is how passwords stay out of files."""
+
+    def found(values: Mapping[str, str], place: Location) -> dict[str, str]:
+        for key, value in values.items():
+            for name in missing_variables(value, environment):
+                raise PipelineError(place, f"{key} refers to the variable {name}, which the environment does not have")
+        return {key: with_variables(value, environment) for key, value in values.items()}
+
+    def known(one: Where) -> Where:
+        return replace(one, endpoint=replace(one.endpoint, options=found(one.endpoint.options, one.place)))
+
+    return replace(
+        plan,
+        settings=found(plan.settings, Location(plan.name, 1)),
+        sources=tuple(map(known, plan.sources)),
+        sinks=tuple(map(known, plan.sinks)),
+    )
 
 
 def _beside(plan: Plan, folder: Path) -> Plan:

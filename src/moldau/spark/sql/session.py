@@ -14,6 +14,7 @@ from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, Pla
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+from moldau.spark.secrets import is_secret, reference_of
 from moldau.spark.sql.following import following
 from moldau.spark.sql.peeking import newest_values, options_of
 from moldau.spark.sql.refusals import Refused
@@ -92,8 +93,12 @@ class SqlSession:
         known = {one.name.lower() for one in parse(";\n".join(self._said), HERE, name=HERE).relations()}
         inputs = parse(text, HERE, name=HERE).sinks[0].query.inputs
         streams = [self._as_statement(self._source_of(one)) for one in inputs if one.lower() not in known]
-        settings = [f"set {key} = '{_quoted(value)}'" for key, value in self._plan.settings.items()]
-        self._streams.create(name, ";\n".join([*settings, *self._said, *streams, text]) + "\n", master=self._master)
+        references = {key: reference_of(key) for key in self._plan.settings if is_secret(key)}
+        secrets = {variable: self._plan.settings[key] for key, (variable, _) in references.items()}
+        written = {**self._plan.settings, **{key: reference for key, (_, reference) in references.items()}}
+        settings = [f"set {key} = '{_quoted(value)}'" for key, value in written.items()]
+        source = ";\n".join([*settings, *self._said, *streams, text]) + "\n"
+        self._streams.create(name, source, master=self._master, secrets=secrets)
         return Result(message=f"stream {name} runs and stays; see it with: show streams")
 
     def _ask(self, text: str, *, follow: bool) -> Result:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,10 +14,13 @@ from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.tokens import statements_of
 from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.pipelines.running.holder import NotOurs
+from moldau.spark.secrets import masked
 
 HOME_VARIABLE = "MOLDAU_HOME"
 START_S_MAX = 120.0
 STOP_S_MAX = 60.0
+OWNER_ONLY, OWNER_ONLY_FOLDER = 0o600, 0o700
 
 
 def home() -> Path:
@@ -41,25 +43,32 @@ class StayingStreams:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or home() / "streams"
 
-    def create(self, name: str, source: str, *, master: str | None) -> None:
-        """Returns when its first batch has begun, or raises StreamFailed."""
+    def create(self, name: str, source: str, *, master: str | None, secrets: Mapping[str, str] | None = None) -> None:
+        """Returns when its first batch has begun, or raises StreamFailed.
+
+        `secrets` are variables that the source refers to: the process gets them, and no file does.
+        """
         path = self._folder / f"{name}.sql"
-        if path.exists():
-            raise StreamFailed(f"there is a stream {name} already; end it with: drop stream {name}")
         self._folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(source)
+        self._folder.chmod(OWNER_ONLY_FOLDER)  # a statement may have passwords in its options
         try:
-            self._start(path, master)
+            with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY), "w") as file:
+                file.write(source)
+        except FileExistsError:
+            raise StreamFailed(f"there is a stream {name} already; end it with: drop stream {name}") from None
+        try:
+            self._start(path, master, secrets or {})
         except StreamFailed:
             path.unlink()
             raise
 
-    def _start(self, path: Path, master: str | None) -> None:
+    def _start(self, path: Path, master: str | None, secrets: Mapping[str, str]) -> None:
         command = [sys.executable, "-m", "moldau", "pipeline", "run", str(path)]
         log = path.with_suffix(".log")
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [*command, *(["--master", master] if master else [])],
+                env={**os.environ, **secrets},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -84,13 +93,16 @@ class StayingStreams:
         if not path.exists():
             raise StreamFailed(f"there is no stream {name}")
         folder = self._pipeline(path)
-        pid = folder.running_pid()
-        if pid is not None:
-            os.kill(pid, signal.SIGTERM)
+        holder = folder.holder()
+        try:
+            if holder is not None:
+                holder.terminate()
+        except NotOurs as wrong:
+            raise StreamFailed(f"stream {name}: {wrong}") from None
         deadline = time.monotonic() + STOP_S_MAX
-        while folder.running_pid() is not None:
+        while folder.holder() is not None:
             if time.monotonic() > deadline:
-                raise StreamFailed(f"process {pid} did not end within {STOP_S_MAX:.0f} s")
+                raise StreamFailed(f"{holder} did not end within {STOP_S_MAX:.0f} s")
             time.sleep(0.1)
         folder.forget_progress()
         path.unlink()
@@ -100,8 +112,8 @@ class StayingStreams:
             folder = self._pipeline(path)
             told = folder.read_status() or {"queries": {}}
             one: dict[str, Any] = next(iter(told["queries"].values()), {})
-            state = one.get("state", "starting") if folder.running_pid() is not None else "not running"
-            yield Stream(path.stem, state, one.get("rows", 0), _last_statement(path.read_text()))
+            state = one.get("state", "starting") if folder.holder() is not None else "not running"
+            yield Stream(path.stem, state, one.get("rows", 0), masked(_last_statement(path.read_text())))
 
     def _pipeline(self, path: Path) -> PipelineFolder:
         return PipelineFolder(parse(path.read_text(), path.name, name=path.stem), path.parent)

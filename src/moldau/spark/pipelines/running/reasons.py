@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from moldau.spark.secrets import masked
+
 # Where Spark's message ends and what it knows beside it begins.
 _ENDS = ("\n=== Streaming Query ===", "\nJVM stacktrace", "\nDriver stacktrace", "\n\tat ", "\nCaused by:")
 # The last line of a Python stack trace: a class with its modules before it, and the message.
@@ -33,7 +35,7 @@ def said_by(wrong: BaseException) -> str:
     found = _said_in_python(text) or _said_in_java(text)
     if found and _SAYS_NOTHING.match(found) and "\nCaused by: " in text:
         found = _clean(text.rpartition("\nCaused by: ")[2].splitlines()[0])
-    return found or type(wrong).__name__
+    return masked(found or type(wrong).__name__)
 
 
 def _said_in_python(text: str) -> str | None:

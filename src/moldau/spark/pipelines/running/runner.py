@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import Clock, SystemClock
 from moldau.spark.pipelines.plan import PipelineError, Plan
-from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.pipelines.running.folders import PipelineFolder, has_batch
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.progress import Progress, progress_of
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
@@ -51,6 +51,7 @@ class Running:
     progress: Progress = field(default_factory=Progress)
     rows_total: int = 0
     broken: dict[str, int] = field(default_factory=dict)
+    is_settled: bool = False  # a batch is finished, so that this checkpoint is the sink's
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -66,17 +67,19 @@ class Running:
         }
 
 
-def jobs_of(frames: Frames, plan: Plan, folder: PipelineFolder) -> list[Job]:
-    """Raises PipelineError with the place of a sink that Spark can't make."""
+def jobs_of(frames: Frames, plan: Plan, folder: PipelineFolder, *, anew: bool = False) -> list[Job]:
+    """Raises PipelineError with the place of a sink that Spark can't make. `anew` is without the progress so far."""
     jobs = []
     for sink in plan.sinks:
         try:
-            jobs.append(job_of(sink, frames.of(sink.query), plan, folder.checkpoints))
+            checkpoint = folder.checkpoint_of(sink.name, anew=anew)
+            jobs.append(job_of(sink, frames.of(sink.query), plan, checkpoint))
         except spark_failures() as wrong:
             raise PipelineError(sink.place, f"{sink.name}: {said_by(wrong)}") from None
     for rule, refused in frames.refused.items():
         sink = dead_letter_sink(rule, plan)
-        jobs.append(job_of(sink, with_reason(refused, rule, plan), plan, folder.checkpoints))
+        checkpoint = folder.checkpoint_of(sink.name, anew=anew)
+        jobs.append(job_of(sink, with_reason(refused, rule, plan), plan, checkpoint))
     return jobs
 
 
@@ -178,10 +181,17 @@ class Runner:
             one.reported = report["timestamp"]
             one.progress = told = progress_of(report)
             one.rejected.outdate()
+            self._settle(one)
             one.rows_total += told.rows
             for name, count in told.broken.items():
                 one.broken[name] = one.broken.get(name, 0) + count
                 self._say(f"{one.job.query_name}: {count} rows of batch {told.batch} break {name}")
+
+    def _settle(self, one: Running) -> None:
+        """Whatever progress the sink had before a replay goes now that there is new progress, and not earlier."""
+        if not one.is_settled and has_batch(one.job.checkpoint):
+            one.is_settled = True
+            self._folder.keep_only(one.job.sink.name, one.job.checkpoint)
 
     def _stop_queries(self) -> None:
         for one in self.queries:

@@ -55,6 +55,7 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
     _silence_query_context()
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))  # plans and their options may be in it
         with filtered(log):
             return builder.getOrCreate()
     except Exception as wrong:

@@ -122,10 +122,10 @@ class Job:
             raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
 
 
-def job_of(sink: Sink, frame: DataFrame, plan: Plan, folder: Path) -> Job:
+def job_of(sink: Sink, frame: DataFrame, plan: Plan, checkpoint: Path) -> Job:
     name = f"{plan.name}.{sink.name}"
     options = _options(sink, frame, plan)
-    return Job(sink, _written(sink, frame), name, folder / sink.name, plan.schedule_of(sink), options)
+    return Job(sink, _written(sink, frame), name, checkpoint, plan.schedule_of(sink), options)
 
 
 def dead_letter_sink(rule: Expectation, plan: Plan) -> Sink:

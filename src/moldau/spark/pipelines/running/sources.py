@@ -74,11 +74,11 @@ def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[st
     if source.kind is Kind.TABLE:
         options["readAnew"] = "true"
         return _unpacked(spark.read.format("moldau").options(**options).load(), source)
-    options = _starting_at(options, starting)
+    options = starting_at(options, starting)
     return _unpacked(spark.readStream.format("moldau").options(**options).load(), source)
 
 
-def _starting_at(options: dict[str, str], starting: Mapping[str, str]) -> dict[str, str]:
+def starting_at(options: dict[str, str], starting: Mapping[str, str]) -> dict[str, str]:
     """A pipeline's stream begins with the oldest record, unless it says otherwise: a result lacks nothing."""
     said = {key: value for key, value in options.items() if key.lower().startswith("starting")}
     rest = {key: value for key, value in options.items() if key not in said}
