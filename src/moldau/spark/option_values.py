@@ -13,6 +13,10 @@ class OptionError(ValueError):
     """An option that cannot be meant."""
 
 
+class MissingTopic(OptionError):
+    """A topic that is not there, and may be there later: somebody else may be about to make it."""
+
+
 def wrong_option(name: str, value: str, allowed: str) -> OptionError:
     return OptionError(f"option {name} = {value!r}: {allowed}")
 

@@ -99,3 +99,13 @@ def test_a_topic_that_is_deleted_under_a_planned_batch_is_lost_and_no_error_of_i
     planned = reader.latestOffset(start, reader.getDefaultReadLimit())
     topics.delete(topic)
     assert values(reader, start, planned) == []
+
+
+def test_a_batch_from_before_a_lower_limit_gets_smaller_tasks(topics: Topics) -> None:
+    """What is in the checkpoint has to be read whole; a task and its transaction need not be as large."""
+    topic = topics.create()
+    topics.produce(topic, [b"%d" % each for each in range(10)])
+    options = {"kafka.bootstrap.servers": topics.bootstrap, "subscribe": topic, "maxOffsetsPerTrigger": "4"}
+    source = MoldauDataSource(options)
+    tasks = source.streamReader(source.schema()).partitions({topic: {"0": 0}}, {topic: {"0": 10}})
+    assert [(task.value.start, task.value.end) for task in tasks] == [(0, 3), (3, 6), (6, 10)]

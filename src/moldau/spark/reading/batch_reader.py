@@ -14,7 +14,7 @@ from moldau.spark.clients.cluster import Cluster
 from moldau.spark.clients.librdkafka import check_settings
 from moldau.spark.offsets.bounds import OffsetRange, Offsets
 from moldau.spark.offsets.positions import end_offsets, start_offsets
-from moldau.spark.option_values import OptionError
+from moldau.spark.option_values import MissingTopic
 from moldau.spark.options import SourceOptions
 from moldau.spark.reading.data_loss import Loss, losses_between, raise_or_warn
 from moldau.spark.reading.splitting import late_shares, ranges_between, split
@@ -63,7 +63,7 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
         places = cluster.places(options.subscription)
         missing = cluster.missing(options.subscription, places)
         if missing:
-            raise OptionError(f"there is no {', '.join(missing)} at {cluster.servers}")
+            raise MissingTopic(f"there is no {', '.join(missing)} at {cluster.servers}")
         start = start_offsets(options.starting, places, cluster, latest_if_no_timestamp=options.latest_if_no_timestamp)
         end = end_offsets(options.ending, places, cluster)
         return ranges_between(*self._within(start, end, cluster))

@@ -26,7 +26,7 @@ from moldau.spark.offsets.bounds import Offsets, offsets_to_json
 from moldau.spark.offsets.positions import start_offsets
 from moldau.spark.offsets.progress import Progress
 from moldau.spark.offsets.stream_offsets import StreamOffsets, stream_offsets
-from moldau.spark.option_values import OptionError
+from moldau.spark.option_values import MissingTopic
 from moldau.spark.options import SourceOptions
 from moldau.spark.reading.admission import Admission, cap
 from moldau.spark.reading.data_loss import raise_or_warn
@@ -85,7 +85,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         found = cluster.subscribed(options.subscription)
         missing = cluster.missing(options.subscription, found.places)
         if missing:
-            raise OptionError(f"there is no {', '.join(missing)} at {cluster.servers}")
+            raise MissingTopic(f"there is no {', '.join(missing)} at {cluster.servers}")
         start = start_offsets(
             options.starting, found.places, cluster, latest_if_no_timestamp=options.latest_if_no_timestamp
         )
@@ -127,8 +127,11 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
         topic_ids, earliest = while_topics_change(partial(self._earliest, ended))
         plan = readable(began, ended, topic_ids=topic_ids, earliest=earliest)
         raise_or_warn(plan.losses, fail=options.fails_on_data_loss)
+        # A batch in the checkpoint may be from a time with a higher limit, or none. It has to stay as large as it is;
+        # but its tasks get smaller, so that their transactions fit into the time that they have.
+        limits = [limit for limit in (options.records_per_task_max, options.admission.records_max) if limit]
         ranges = split(
-            ranges_between(plan.start, plan.end), tasks_min=options.tasks_min, records_max=options.records_per_task_max
+            ranges_between(plan.start, plan.end), tasks_min=options.tasks_min, records_max=min(limits, default=None)
         )
         self.splits = max([self.splits, *(sum(each.place == place for each in ranges) for place in plan.end)])
         return task_ranges(ranges, announce_to=self.progress.announcement if options.commits_offsets else None)

@@ -20,7 +20,7 @@ from moldau.spark.writing.librdkafka import done_by_library, opened_by_library, 
 from moldau.spark.writing.outgoing import Outgoing, outgoing
 from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, write_plainly
 from moldau.spark.writing.producing import Written, measure
-from moldau.spark.writing.tickets import BatchChanged, Done, Fenced, Ticket
+from moldau.spark.writing.tickets import BatchChanged, Done, Fenced, Ticket, TransactionExpired, transaction_timeout_ms
 
 OTHERS_S_MAX = 60.0
 PAUSE_S = 0.1
@@ -46,13 +46,14 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
         return Written()
     topic = next(outgoing(options).records(first)).topic
     rows = chain([first], rows)
+    began_s = time.monotonic()
     try:
         opened = _opened(options, ticket, topic)
         if isinstance(opened, Done):
             return _skip(rows, options, ticket, opened)
         return opened.write(rows, outgoing(options), ticket, topic)
     except Fenced:
-        return _leave_to_other(options, ticket, topic)
+        return _after_fencing(options, ticket, topic, open_s=time.monotonic() - began_s)
 
 
 def _is_plain(options: SinkOptions) -> bool:
@@ -78,13 +79,28 @@ def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, 
     return Written()
 
 
-def _leave_to_other(options: SinkOptions, ticket: Ticket, topic: str) -> Written:
-    """Another attempt of this task took the id over. If it commits the batch, there is nothing left to do."""
+def _after_fencing(options: SinkOptions, ticket: Ticket, topic: str, *, open_s: float) -> Written:
+    """Another attempt of this task took the id over, or the transaction's time was up.
+
+    If another attempt commits the batch, there is nothing left to do.
+    """
     deadline_s = time.monotonic() + OTHERS_S_MAX
     look = done_plainly if _is_plain(options) else done_by_library
     while time.monotonic() < deadline_s:
         done = look(options.client, ticket, topic, in_any_topic=options.topic is None)
         if done is not None and done.batch >= ticket.batch:
             return Written()
+        if open_s >= transaction_timeout_ms(options.client) / 1000:
+            raise _expired(options, ticket, open_s)
         time.sleep(PAUSE_S)
     raise NoAnswer(f"another attempt of task {ticket.task} took over batch {ticket.batch} and did not finish it")
+
+
+def _expired(options: SinkOptions, ticket: Ticket, open_s: float) -> TransactionExpired:
+    allowed_ms = transaction_timeout_ms(options.client)
+    return TransactionExpired(
+        f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: its transaction took {open_s:.0f} s, "
+        f"and kafka.transaction.timeout.ms = {allowed_ms} allows no more: the cluster has aborted it. "
+        "Set it higher (the brokers' transaction.max.timeout.ms is its limit), or give each task less to write, with a "
+        "lower maxOffsetsPerTrigger or maxRecordsPerPartition of the source."
+    )

@@ -20,10 +20,18 @@ from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
 from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce
-from moldau.spark.writing.tickets import Done, Fenced, Ticket, done_of, note_of
+from moldau.spark.writing.tickets import (
+    TRANSACTION_MS_MAX,
+    TRANSACTION_TIMEOUT,
+    Done,
+    Fenced,
+    Ticket,
+    done_of,
+    note_of,
+)
 
 PRODUCERS_MAX = 8  # each has threads and connections of its own
-TRANSACTION = {"transaction.timeout.ms": "300000"}
+TRANSACTION = {TRANSACTION_TIMEOUT: str(TRANSACTION_MS_MAX)}
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 # Settings of the user that idempotence, which is on by default as in Java, would contradict.
 WEAKER = ("acks", "request.required.acks", "retries", "max.in.flight.requests.per.connection", "enable.idempotence")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import (
@@ -26,10 +27,11 @@ from moldau.spark.clients.plain_brokers import (
     check,
 )
 from moldau.spark.clients.settings import ClientSettings
+from moldau.spark.option_values import OptionError
 from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
 from moldau.spark.writing.producing import Written, placed
-from moldau.spark.writing.tickets import Done, Fenced, Ticket, done_of, note_of
+from moldau.spark.writing.tickets import Done, Fenced, Ticket, done_of, note_of, transaction_timeout_ms
 from moldau.wire.compression import Codec
 from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from moldau.wire.messages.add_partitions_to_txn import (
@@ -55,7 +57,6 @@ ADD_OFFSETS_VERSION = 1
 OFFSET_COMMIT_VERSION = 2
 OFFSET_FETCH_VERSION = 7  # the first that waits for a transaction in doubt
 END_VERSION = 1
-TRANSACTION_MS_MAX = 300_000
 
 CODECS = {"none": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
 # The settings that are followed here, or that make no difference here; any other is left to librdkafka.
@@ -156,7 +157,7 @@ class PlainTransaction:
         self._name = name
         self._rules = sending_rules(settings)
         self._brokers = brokers_of(settings)
-        timeout_ms = int(dict(settings).get("transaction.timeout.ms", TRANSACTION_MS_MAX))
+        timeout_ms = transaction_timeout_ms(settings)
         request = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout_ms)
         made = self._ask(TRANSACTION, request, INIT_VERSION, InitProducerIdResponse, _code)
         self._identity = Identity(made.producer_id, made.producer_epoch, name)
@@ -215,8 +216,12 @@ class PlainTransaction:
         try:
             return self._brokers.ask_coordinator(kind, self._name, request, version, answer, codes=codes)
         except BrokerRefused as refused:
-            if refused.code in FENCED:
+            # A transaction whose time was up may be over by now, and the request comes for none.
+            if refused.code in (*FENCED, ErrorCode.INVALID_TXN_STATE):
                 raise Fenced(str(refused)) from None
+            if refused.code is ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+                limit = "the brokers allow no more than their transaction.max.timeout.ms"
+                raise OptionError(f"option kafka.transaction.timeout.ms: {limit}") from None
             raise NoAnswer(f"transaction {self._name}: {refused}") from None
 
 

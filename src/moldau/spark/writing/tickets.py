@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.writing.producing import Written
+
+TRANSACTION_TIMEOUT = "transaction.timeout.ms"
+TRANSACTION_MS_MAX = 300_000
 
 
 class BatchChanged(RuntimeError):
@@ -14,6 +18,10 @@ class BatchChanged(RuntimeError):
 
 class Fenced(Exception):
     """Another attempt of the same task has taken the transactional id over."""
+
+
+class TransactionExpired(RuntimeError):
+    """The cluster has aborted a transaction that was open for longer than it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,11 @@ class Done:
 
     batch: int
     written: Written
+
+
+def transaction_timeout_ms(settings: ClientSettings) -> int:
+    """How long a transaction may be open."""
+    return int(dict(settings).get(TRANSACTION_TIMEOUT, TRANSACTION_MS_MAX))
 
 
 def note_of(written: Written) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.spark.pipelines.running.reasons import said_by
+from moldau.spark.pipelines.running.reasons import is_permanent, said_by
 
 IN_A_WORKER = """\
 [PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
@@ -67,3 +67,17 @@ KeyError: 'name'
 )
 def test_the_reason_is_one_line(message: str, reason: str) -> None:
     assert said_by(ValueError(message)) == reason
+
+
+NO_TOPIC = IN_A_WORKER.replace("clients.librdkafka.NoAnswer", "option_values.MissingTopic")
+REJECTED = IN_A_WORKER.replace("clients.librdkafka.NoAnswer", "dead_letters.rejections.RecordRejected")
+
+
+@pytest.mark.parametrize("message", [ANALYSIS, RAISED.replace("P1", "P0001"), BRIDGE, AWAITED, PLAIN_PYTHON, REJECTED])
+def test_what_comes_again_is_permanent(message: str) -> None:
+    assert is_permanent(RuntimeError(message))
+
+
+@pytest.mark.parametrize("message", [IN_A_WORKER, NO_TOPIC, "Job aborted: executor lost SQLSTATE: XXKST", ""])
+def test_what_may_pass_is_not(message: str) -> None:
+    assert not is_permanent(RuntimeError(message))

@@ -20,6 +20,19 @@ _HINT = re.compile(r"^=+ .* =+$|^\s*$")
 # Names of errors that say nothing to somebody who did not write Spark or this package.
 _PLAIN = ("RuntimeError", "ValueError", "NoAnswer", "OptionError", "RecordRejected", "DataLost")
 
+# A failure that the next attempt meets again: wrong options and data, mistakes of the program. Others may pass.
+_PERMANENT = frozenset(
+    (
+        "OptionError", "FormatError", "PipelineError", "RecordRejected", "EncodingFailed", "SchemaMismatch", "NullKey",
+        "DataLossError", "BatchChanged", "TransactionExpired", "ArithmeticError", "AssertionError", "AttributeError",
+        "ImportError", "IndexError", "KeyError", "LookupError", "ModuleNotFoundError", "NameError", "SyntaxError",
+        "TypeError", "UnicodeDecodeError", "UnicodeEncodeError", "ValueError", "ZeroDivisionError",
+    )
+)  # fmt: skip
+# Classes of SQLSTATE: no such feature, wrong cardinality, wrong data, wrong statements, raised by the query itself.
+_PERMANENT_STATE = re.compile(r"\bSQLSTATE: (?:0A|21|22|42|P0)\w+")
+_PERMANENT_JAVA = re.compile(r"\bjava\.lang\.(?:IllegalArgument|UnsupportedOperation)Exception\b")
+
 
 def spark_failures() -> tuple[type[Exception], ...]:
     """What Spark raises, what the bridge to its JVM raises, and what is left when the JVM has gone."""
@@ -38,16 +51,34 @@ def said_by(wrong: BaseException) -> str:
     return masked(found or type(wrong).__name__)
 
 
+def is_permanent(wrong: BaseException) -> bool:
+    """Whether the next attempt would fail in the same way."""
+    text = str(wrong)
+    failure = _python_failure(text)
+    if failure is not None:
+        return failure[0] in _PERMANENT
+    if type(wrong).__name__ in _PERMANENT:
+        return True
+    return bool(_PERMANENT_STATE.search(text) or _PERMANENT_JAVA.search(text))
+
+
 def _said_in_python(text: str) -> str | None:
-    """The last failure of the last stack trace, if there is one."""
+    failure = _python_failure(text)
+    if failure is None:
+        return None
+    name, message = failure
+    return _clean(message if message and _is_plain(name) else f"{name}: {message}".rstrip(": "))
+
+
+def _python_failure(text: str) -> tuple[str, str] | None:
+    """The class and the message of the last failure of the last stack trace, if there is one."""
     if "Traceback (most recent call last)" not in text:
         return None
     trace = text.rpartition("Traceback (most recent call last)")[2].partition(_ENDS[0])[0]
     for line in trace.splitlines()[1:]:
         failure = _PYTHON_FAILURE.match(line)
         if failure:
-            name, message = failure[1], (failure[2] or "").strip()
-            return _clean(message if message and _is_plain(name) else f"{name}: {message}".rstrip(": "))
+            return failure[1], (failure[2] or "").strip()
     return None
 
 

@@ -1,4 +1,4 @@
-"""Running a pipeline: every sink is a query; one that fails is started again, later each time, and says why."""
+"""Running a pipeline: every sink is a query; one that fails says why, and starts again if that may help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from moldau.spark.pipelines.plan import PipelineError, Plan
 from moldau.spark.pipelines.running.folders import PipelineFolder, has_batch
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.progress import Progress, progress_of
-from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+from moldau.spark.pipelines.running.reasons import is_permanent, said_by, spark_failures
 from moldau.spark.pipelines.running.rejected import RejectedRecords, ledgers_of
 from moldau.spark.pipelines.running.sinks import Job, dead_letter_sink, job_of, with_reason
 
@@ -142,7 +142,7 @@ class Runner:
             if wrong is None:
                 one.state = State.DONE if one.job.schedule.is_once else State.STOPPED
             else:
-                self._failed(one, said_by(wrong))
+                self._failed(one, wrong)
 
     def _start(self, one: Running) -> None:
         one.started_s = time.monotonic()
@@ -156,14 +156,16 @@ class Runner:
                 one.state = State.WAITING if again_ms else State.DONE
                 one.retry_s = one.started_s + (again_ms or 0) / 1000
         except Exception as wrong:  # whatever Spark or a connector raises is the query's failure, not ours
-            self._failed(one, said_by(wrong))
+            self._failed(one, wrong)
 
-    def _failed(self, one: Running, reason: str) -> None:
+    def _failed(self, one: Running, wrong: BaseException) -> None:
+        """What passes is tried again, later each time; what does not ends the query."""
+        reason = said_by(wrong)
         if time.monotonic() - one.started_s > HEALTHY_S:
             one.failures = 0
         one.failures += 1
         one.reason = reason
-        if self._restarts_max is not None and one.restarts >= self._restarts_max:
+        if is_permanent(wrong) or (self._restarts_max is not None and one.restarts >= self._restarts_max):
             one.state = State.FAILED
             self._say(f"{one.job.query_name} failed: {reason}")
             return

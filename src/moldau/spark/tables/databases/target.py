@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.option_values import OptionError, wrong_option
 from moldau.spark.tables.changes import check_keys
 from moldau.spark.tables.databases.engines import Database, complaint_of, database_of, numbered
@@ -129,7 +130,7 @@ def _create_and_check(target: SqlTarget) -> None:
     try:
         connection = target.database.connect()
     except Error as problem:
-        raise OptionError(f"option url: the database can't be reached: {complaint_of(problem)}") from None
+        raise NoAnswer(f"option url: the database can't be reached: {complaint_of(problem)}") from None
     try:
         _create_what_is_missing(target, connection)
     except Error as problem:

@@ -1,0 +1,67 @@
+"""Deliveries asked for as a task asks for them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from moldau.spark.option_values import OptionError
+from moldau.spark.options import SinkOptions, sink_options
+from moldau.spark.writing.delivery import write_exactly_once
+from moldau.spark.writing.producing import Written
+from moldau.spark.writing.tickets import Ticket, TransactionExpired
+from tests.spark.topics import ANSWER_S_MAX, Topics
+
+WRITERS = ("auto", "librdkafka")
+
+
+def options(topics: Topics, topic: str, writer: str, **more: str) -> SinkOptions:
+    own = {"kafka.bootstrap.servers": topics.bootstrap, "topic": topic, "writer": writer, "kafka.batch.size": "1"}
+    return sink_options({**own, **more}, streaming=True)
+
+
+def ticket() -> Ticket:
+    return Ticket(uuid.uuid4().hex, batch=0, task=0)
+
+
+def rows(*values: bytes) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())})
+
+
+def slow_rows(topics: Topics, topic: str) -> Iterator[pa.RecordBatch]:
+    """Two batches of rows, the second when the cluster has aborted the transaction that the first is in."""
+    yield rows(b"1")
+    place, deadline_s = TopicPartition(topic, 0), time.monotonic() + ANSWER_S_MAX
+    while True:
+        asked = topics.admin.list_offsets({place: OffsetSpec.latest()}, isolation_level=IsolationLevel.READ_COMMITTED)
+        if asked[place].result(ANSWER_S_MAX).offset > 1:
+            break
+        assert time.monotonic() < deadline_s, "the transaction was not aborted"
+        time.sleep(0.1)
+    yield rows(b"2")
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_transaction_whose_time_is_up_is_called_that_and_more_time_mends_it(topics: Topics, writer: str) -> None:
+    topic, task = topics.create(), ticket()
+    short = options(topics, topic, writer, **{"kafka.transaction.timeout.ms": "1000"})
+    began_s = time.monotonic()
+    with pytest.raises(TransactionExpired, match=r"kafka\.transaction\.timeout\.ms = 1000 allows no more.*maxOffsets"):
+        write_exactly_once(slow_rows(topics, topic), short, task)
+    assert time.monotonic() - began_s < ANSWER_S_MAX
+    assert topics.values(topic) == []
+    longer = options(topics, topic, writer, **{"kafka.transaction.timeout.ms": "60000"})
+    assert write_exactly_once(iter([rows(b"1"), rows(b"2")]), longer, task) == Written(2, 2)
+    assert topics.values(topic) == [b"1", b"2"]
+
+
+def test_more_time_than_the_brokers_allow_is_refused(topics: Topics) -> None:
+    far = options(topics, topics.create(), "auto", **{"kafka.transaction.timeout.ms": "999999999"})
+    with pytest.raises(OptionError, match=r"kafka\.transaction\.timeout\.ms: the brokers allow no more"):
+        write_exactly_once(iter([rows(b"1")]), far, ticket())
