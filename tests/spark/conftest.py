@@ -23,6 +23,7 @@ MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with 
 # Killed drivers, separate executors, whole pipelines: minutes on two cores. The usual run reads and writes topics.
 LONG = (
     "exactly_once/test_kills.py",
+    "pipelines/running/test_decisions.py",
     "pipelines/running/test_runner.py",
     "pipelines/running/test_terminal.py",
     "pipelines/test_examples.py",

@@ -77,9 +77,9 @@ def row_of(value: bytes | None, opened: Opened, *, shortened: bool) -> dict[str,
     if shortened and text is not None and len(text) > VALUE_CHARACTERS_MAX:
         text = f"{text[:VALUE_CHARACTERS_MAX]}…"
     return {
-        "topic": opened.place.topic,
-        "partition": opened.place.partition,
-        "offset": opened.offset,
+        "topic": opened.place.topic if opened.place else None,
+        "partition": opened.place.partition if opened.place else None,
+        "offset": opened.offset if opened.place else None,
         "reason": opened.reason,
         "query": opened.query,
         "value": text,
@@ -108,6 +108,10 @@ def send_letters_back(options: Namespace) -> int:
         print(f"sent {count} back to {topic}")
     if not sent.total:
         print(f"nothing in {options.topic} that was not sent back before")
+    if sent.repeated:
+        print(f"{sent.repeated} letters are of records that were sent back just now")
+    if sent.without_record:
+        print(f"{sent.without_record} letters are rows of no single record, and stay")
     if sent.not_letters:
         print(f"{sent.not_letters} records in {options.topic} are no dead letters and stay")
     return OK

@@ -57,6 +57,14 @@ def test_a_sound_plan_has_no_problems() -> None:
         (f"{SOUND}; expect e on s check (x) otherwise drop", "put it on what the sink reads"),
         (f"{SOUND}; expect e on a check () otherwise drop", "expectation e has no condition"),
         (f"{SOUND}; {'expect e on a check (x) otherwise drop;' * 2}", "more than one expectation e on a"),
+        (
+            f"{SOUND}; create table t from topic 't' key (id); expect e on t check (x) otherwise dead letter",
+            "a table is read again with every batch",
+        ),
+        (
+            SOUND.replace("topic 'out'", "files 'out'") + "; expect e on A check (x) otherwise dead letter",
+            "sink s reads a, whose dead letters need a sink that takes a batch once",
+        ),
         (SOUND.replace("* from a", "1 as x"), "s reads nothing"),
         (f"{SOUND};\ncreate view v as select * from a", "p.sql:2: warning: nothing reads v"),
     ],

@@ -44,3 +44,30 @@ def test_dot_names_every_node_and_edge() -> None:
     drawn = as_dot(PLAN)
     assert drawn.startswith("digraph pipeline {")
     assert [line.strip() for line in drawn.splitlines() if "->" in line] == ["r0 -> r2;", "r1 -> r2;", "r2 -> s0;"]
+
+
+def test_everything_that_is_written_is_drawn() -> None:
+    plan = parse(
+        """create stream orders from topic 'orders' with (onError = deadletter);
+        create stream clicks from topic 'clicks' with (onError = skip);
+        create view priced as select * from orders;
+        expect positive on priced check (amount > 0) otherwise dead letter;
+        create sink lake into delta 'lake' as select * from priced;
+        create sink copies into topic 'copies' as select * from priced;
+        create sink others into console as select * from clicks;""",
+        "p.sql",
+        name="shop",
+    )
+    drawn = as_text(plan)
+    assert "stream orders  (from topic orders; what does not fit into topic orders.dead-letters)" in drawn
+    assert "stream clicks  (from topic clicks; what does not fit is left out)" in drawn
+    assert drawn.endswith(
+        "dead letters priced  (into topic shop.priced.dead-letters; by lake, copies)\n"
+        "└─ view priced  (expects positive, otherwise dead letter)\n"
+        "   └─ stream orders  (from topic orders; what does not fit into topic orders.dead-letters)\n"
+    )
+    assert (
+        '    l0[/"priced<br/>into topic shop.priced.dead-letters<br/>by lake, copies"/]'
+        in as_mermaid(plan).splitlines()
+    )
+    assert "    r2 -> l0;" in as_dot(plan).splitlines()

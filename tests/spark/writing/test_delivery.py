@@ -15,7 +15,7 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
 from moldau.spark.writing.delivery import write_exactly_once
 from moldau.spark.writing.producing import Written
-from moldau.spark.writing.tickets import Ticket, TransactionExpired
+from moldau.spark.writing.tickets import BatchChanged, Ticket, TransactionExpired
 from tests.spark.topics import ANSWER_S_MAX, Topics
 
 WRITERS = ("auto", "librdkafka")
@@ -57,7 +57,17 @@ def test_a_transaction_whose_time_is_up_is_called_that_and_more_time_mends_it(to
     assert time.monotonic() - began_s < ANSWER_S_MAX
     assert topics.values(topic) == []
     longer = options(topics, topic, writer, **{"kafka.transaction.timeout.ms": "60000"})
-    assert write_exactly_once(iter([rows(b"1"), rows(b"2")]), longer, task) == Written(2, 2)
+    assert write_exactly_once(iter([rows(b"1"), rows(b"2")]), longer, task) == Written(2, 2, b"1", b"2")
+    assert topics.values(topic) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_batch_that_comes_back_with_as_many_other_rows_is_noticed(topics: Topics, writer: str) -> None:
+    topic, task = topics.create(), ticket()
+    write_exactly_once(iter([rows(b"1", b"2")]), options(topics, topic, writer), task)
+    assert write_exactly_once(iter([rows(b"2"), rows(b"1")]), options(topics, topic, writer), task) == Written()
+    with pytest.raises(BatchChanged, match=r"batch 0 was written with 2 of 2 others"):
+        write_exactly_once(iter([rows(b"3", b"4")]), options(topics, topic, writer), task)
     assert topics.values(topic) == [b"1", b"2"]
 
 

@@ -131,7 +131,9 @@ def test_a_transaction_is_seen_when_it_is_committed_and_knows_its_batch_again(bo
     assert seen_before == [[], [], []]
     check_all_in_order(read(bootstrap, topic), ROWS)
     for in_any_topic in (False, True):
-        assert opened_plainly(options.client, ticket, topic, in_any_topic=in_any_topic) == Done(7, written)
+        found = opened_plainly(options.client, ticket, topic, in_any_topic=in_any_topic)
+        assert isinstance(found, Done)
+        assert (found.batch, found.is_of(written)) == (7, True)
 
 
 def test_rows_that_fail_are_taken_back(bootstrap: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,10 +25,17 @@ WAIT_S = 0.2  # the library waits this long for a full transaction's worth, also
 
 @dataclass(slots=True)
 class SentBack:
-    """Records sent to each topic, and how many in the dead-letter topic were no letters and stay where they are."""
+    """Records sent to each topic; the other records of the dead-letter topic stay where they are.
+
+    A letter of a row that is no record's own has no place to go back to. One record may have several letters, of
+    several queries or rows: it is sent once in a run.
+    """
 
     by_topic: dict[str, int] = field(default_factory=dict)
     not_letters: int = 0
+    without_record: int = 0
+    repeated: int = 0
+    records: set[tuple[TopicPartition, int]] = field(default_factory=set)
 
     @property
     def total(self) -> int:
@@ -36,9 +44,12 @@ class SentBack:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A letter's record as it was, where it was, and who refused it for which reason."""
+    """A letter's record as it was, where it was, and who refused it for which reason.
 
-    place: TopicPartition
+    `place` is None where what was refused is no record but a row that was made of some.
+    """
+
+    place: TopicPartition | None
     timestamp_ms: int
     headers: Headers
     offset: int = -1
@@ -52,9 +63,12 @@ def open_letter(headers: Headers | None) -> Opened | None:
     told: dict[str, str] = {}
     for name in HEADER_NAMES:
         at = next((at for at in reversed(range(len(given))) if given[at][0] == HEADER_PREFIX + name), None)
-        if at is None:
-            return None
-        told[name] = (given.pop(at)[1] or b"").decode(errors="replace")
+        if at is not None:
+            told[name] = (given.pop(at)[1] or b"").decode(errors="replace")
+    if set(told) == {"query", "reason"}:
+        return Opened(None, -1, given, query=told["query"], reason=told["reason"])
+    if len(told) < len(HEADER_NAMES):
+        return None
     try:
         return Opened(
             TopicPartition(told["topic"], int(told["partition"])),
@@ -159,16 +173,20 @@ def _next(consumer: Consumer, ends: dict[int, int]) -> list[Any]:
 def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent: SentBack) -> None:
     positions: dict[int, ClientPartition] = {}
     counts: dict[str, int] = {}
-    not_letters = 0
+    found = Counter[str]()
+    records = set[tuple[TopicPartition, int]]()
     producer.begin_transaction()
     try:
         for message in messages:
             letter = open_letter(message.headers())
-            if letter is None:
-                not_letters += 1
+            if letter is None or letter.place is None:
+                found["not_letters" if letter is None else "without_record"] += 1
+            elif (letter.place, letter.offset) in records or (letter.place, letter.offset) in sent.records:
+                found["repeated"] += 1
             else:
+                records.add((letter.place, letter.offset))
                 counts[letter.place.topic] = counts.get(letter.place.topic, 0) + 1
-                produce(producer, **_record(message, letter))
+                produce(producer, **_record(message, letter, letter.place))
             positions[message.partition()] = ClientPartition(message.topic(), message.partition(), message.offset() + 1)
         producer.send_offsets_to_transaction(list(positions.values()), consumer.consumer_group_metadata(), ANSWER_S_MAX)
         producer.commit_transaction(ANSWER_S_MAX)
@@ -176,15 +194,18 @@ def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent:
         if wrong.args[0].txn_requires_abort():
             producer.abort_transaction(ANSWER_S_MAX)
         raise
-    sent.not_letters += not_letters
+    sent.records |= records
+    sent.not_letters += found["not_letters"]
+    sent.without_record += found["without_record"]
+    sent.repeated += found["repeated"]
     for topic, count in counts.items():
         sent.by_topic[topic] = sent.by_topic.get(topic, 0) + count
 
 
-def _record(message: Any, letter: Opened) -> Mapping[str, Any]:
+def _record(message: Any, letter: Opened, place: TopicPartition) -> Mapping[str, Any]:
     return {
-        "topic": letter.place.topic,
-        "partition": letter.place.partition,
+        "topic": place.topic,
+        "partition": place.partition,
         "key": message.key(),
         "value": message.value(),
         "timestamp": max(letter.timestamp_ms, 0),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from moldau.spark.option_values import OptionError
-from moldau.spark.pipelines.plan import Connector, Kind, Location, Output, Plan, Sink, Source
+from moldau.spark.pipelines.plan import Connector, Kind, Location, Output, Plan, Sink, Source, Violation
 from moldau.spark.pipelines.topic_options import wrong_sink_option, wrong_source_option
 from moldau.spark.tables.databases.table_names import writable_table
 
@@ -41,6 +41,7 @@ def check(plan: Plan) -> list[Problem]:
         *(problem for sink in plan.sinks for problem in _sink(sink)),
         *_topic_options(plan),
         *_expectations(plan),
+        *_dead_letters(plan),
         *_unused(plan),
     ]
     return sorted(found, key=lambda problem: (problem.place.file, problem.place.line))
@@ -155,6 +156,21 @@ def _expectations(plan: Plan) -> Iterator[Problem]:
             yield Problem(one.place, f"expectation {one.name} is on {one.on}, which is no stream, table or view{hint}")
         if not one.condition:
             yield Problem(one.place, f"expectation {one.name} has no condition")
+
+
+def _dead_letters(plan: Plan) -> Iterator[Problem]:
+    """A batch decides about the rows of a stream, once; what it writes must be there once if it runs again."""
+    streams = {one.name.lower() for one in plan.sources if one.kind is Kind.STREAM}
+    judged = {one.name.lower() for one in plan.relations() if plan.has_dead_letters(one.name)}
+    for rule in plan.expectations:
+        if rule.otherwise is Violation.DEAD_LETTER and not plan.upstream([rule.on]) & streams:
+            again = "a table is read again with every batch"
+            yield Problem(rule.place, f"expectation {rule.name}: {again}, so its rows can't be dead letters; use DROP")
+    for sink in plan.sinks:
+        kept = plan.upstream(sink.query.inputs) & judged
+        if kept and sink.endpoint.connector is Connector.FILES:
+            wrong = f"sink {sink.name} reads {min(kept)}, whose dead letters need a sink that takes a batch once"
+            yield Problem(sink.place, f"{wrong}: a topic, DELTA, ICEBERG or DATABASE")
 
 
 def _unused(plan: Plan) -> Iterator[Problem]:

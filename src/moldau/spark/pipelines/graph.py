@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from moldau.spark.pipelines.plan import Plan, Sink, Source, View
+from moldau.spark.pipelines.plan import LETTERS_SUFFIX, Plan, Sink, Source, View, letters_topic
 
 
 class Node(NamedTuple):
@@ -34,7 +34,18 @@ def nodes_and_edges(plan: Plan) -> tuple[list[Node], list[Edge]]:
     for number, sink in enumerate(plan.sinks):
         nodes.append(_sink(f"s{number}", sink, plan))
         edges += [Edge(ids[name.lower()], f"s{number}") for name in sink.query.inputs if name.lower() in ids]
+    letters = [one for one in plan.relations() if plan.has_dead_letters(one.name)]
+    for number, one in enumerate(letters):
+        nodes.append(_letters(f"l{number}", one.name, plan))
+        edges.append(Edge(ids[one.name.lower()], f"l{number}"))
     return nodes, edges
+
+
+def _letters(node_id: str, relation: str, plan: Plan) -> Node:
+    """Written by the queries of all sinks that read the relation, each for itself."""
+    readers = [sink.name for sink in plan.sinks if relation.lower() in plan.upstream(sink.query.inputs)]
+    by = f"by {', '.join(readers)}" if readers else "by nobody: no sink reads it"
+    return Node(node_id, "dead letters", relation, (f"into topic {letters_topic(relation, plan)}", by))
 
 
 def _relation(node_id: str, one: Source | View, plan: Plan) -> Node:
@@ -44,6 +55,7 @@ def _relation(node_id: str, one: Source | View, plan: Plan) -> Node:
         details.append(f"from {one.endpoint}{' (changes)' if one.are_changes else ''}")
         if one.keys:
             details.append(f"key {', '.join(one.keys)}")
+        details += _unreadable(one)
     else:
         kind = "view"
     if one.shaping.watermark:
@@ -52,6 +64,16 @@ def _relation(node_id: str, one: Source | View, plan: Plan) -> Node:
         details.append(f"once per {', '.join(one.shaping.deduplicate)}")
     details += [f"expects {e.name}, otherwise {e.otherwise.value}" for e in plan.expectations_of(one.name)]
     return Node(node_id, kind, one.name, tuple(details))
+
+
+def _unreadable(source: Source) -> list[str]:
+    """Where records go that the source can't even read, if they don't end the query."""
+    said = {key.lower(): value for key, value in source.endpoint.options.items()}
+    on_error = said.get("onerror", "").lower()
+    if on_error == "deadletter":
+        topic = said.get("deadlettertopic", f"{source.endpoint.location}{LETTERS_SUFFIX}")
+        return [f"what does not fit into topic {topic}"]
+    return ["what does not fit is left out"] if on_error == "skip" else []
 
 
 def _sink(node_id: str, sink: Sink, plan: Plan) -> Node:
@@ -77,7 +99,7 @@ def as_text(plan: Plan) -> str:
 
     drawn = [f"pipeline {plan.name}"]
     for node in nodes:
-        if node.kind == "sink":
+        if node.kind in ("sink", "dead letters"):
             drawn += ["", _line(node), *lines(node.id, "", (node.id,))]
     return "\n".join(drawn) + "\n"
 
@@ -87,7 +109,13 @@ def _line(node: Node) -> str:
 
 
 def as_mermaid(plan: Plan) -> str:
-    shapes = {"stream": ("([", "])"), "table": ("[(", ")]"), "view": ("[", "]"), "sink": ("[[", "]]")}
+    shapes = {
+        "stream": ("([", "])"),
+        "table": ("[(", ")]"),
+        "view": ("[", "]"),
+        "sink": ("[[", "]]"),
+        "dead letters": ("[/", "/]"),
+    }
     nodes, edges = nodes_and_edges(plan)
     drawn = ["flowchart LR"]
     for node in nodes:
@@ -98,7 +126,7 @@ def as_mermaid(plan: Plan) -> str:
 
 
 def as_dot(plan: Plan) -> str:
-    shapes = {"stream": "cds", "table": "cylinder", "view": "box", "sink": "folder"}
+    shapes = {"stream": "cds", "table": "cylinder", "view": "box", "sink": "folder", "dead letters": "note"}
     nodes, edges = nodes_and_edges(plan)
     drawn = ["digraph pipeline {", "    rankdir=LR;"]
     for node in nodes:

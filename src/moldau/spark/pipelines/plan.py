@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
+
+LETTERS_SUFFIX = ".dead-letters"
 
 
 class Location(NamedTuple):
@@ -175,7 +177,31 @@ class Plan:
         yield from self.sinks
 
     def expectations_of(self, name: str) -> list[Expectation]:
-        return [one for one in self.expectations if one.on == name]
+        return [one for one in self.expectations if one.on.lower() == name.lower()]
+
+    def has_dead_letters(self, name: str) -> bool:
+        return any(one.otherwise is Violation.DEAD_LETTER for one in self.expectations_of(name))
+
+    def upstream(self, names: Iterable[str], *, stop: str | None = None) -> set[str]:
+        """All relations that are read, directly or through others, in lower case; nothing beyond `stop`."""
+        views = {view.name.lower(): view.query.inputs for view in self.views}
+        reached, ahead = set[str](), [name.lower() for name in names]
+        while ahead:
+            name = ahead.pop()
+            if name not in reached:
+                reached.add(name)
+                ahead += (one.lower() for one in views.get(name, ()) if stop is None or name != stop.lower())
+        return reached
+
+    def tables_of(self, name: str) -> list[str]:
+        """The tables that a relation reads, itself included."""
+        reached = self.upstream([name])
+        return [one.name for one in self.sources if one.kind is Kind.TABLE and one.name.lower() in reached]
 
     def schedule_of(self, sink: Sink) -> Schedule:
         return sink.schedule or CONTINUOUS
+
+
+def letters_topic(relation: str, plan: Plan) -> str:
+    """Where rows of a relation go that break an expectation of it."""
+    return f"{plan.name}.{relation}{LETTERS_SUFFIX}"

@@ -69,12 +69,13 @@ def _opened(options: SinkOptions, ticket: Ticket, topic: str) -> OpenTransaction
 def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, done: Done) -> Written:
     """The batch is in the topic: nothing is written, after a look whether it is the same batch."""
     found = measure(rows, outgoing(options))
-    if done.batch > ticket.batch or found != done.written:
+    if done.batch > ticket.batch or not done.is_of(found):
+        others = " others" if done.note["records"] == found.records else ""
         raise BatchChanged(
             f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}, has {found.records} records of "
-            f"{found.size_bytes} bytes, but batch {done.batch} was written with {done.written.records} of "
-            f"{done.written.size_bytes}: the checkpoint, the options or the number of partitions changed in between. "
-            "Put them back, or run the batch once with delivery=at-least-once, which writes part of it twice."
+            f"{found.size_bytes} bytes, but batch {done.batch} was written with {done.note['records']} of "
+            f"{done.note['bytes']}{others}: the checkpoint, the options or the number of partitions changed in "
+            "between. Put them back, or run the batch once with delivery=at-least-once, which writes part of it twice."
         )
     return Written()
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
@@ -18,6 +19,7 @@ RECORDS_PER_CALL = 10_000
 WAITING_BYTES_MAX = 64 * 1024 * 1024  # what a task keeps in memory beside the Arrow batch it works on
 WAITING_RECORDS_MAX = 200_000
 FLUSH_S = 1.0
+EXTREME_BYTES = 64
 
 # Java's partitioner, so that a key goes where a Java producer sends it; the bounds above take the place of the queue's.
 WRITING: dict[str, str | bool] = {
@@ -33,14 +35,24 @@ WRITING: dict[str, str | bool] = {
 
 @dataclass(slots=True)
 class Written:
-    """How much went out: two numbers that tell whether a batch that is run again is the same batch."""
+    """What went out: what tells whether a batch that is run again is the same batch, in whatever order its rows come.
+
+    `least` and `most` are of the values, shortened: two parts of one topic may well have as many records and bytes.
+    """
 
     records: int = 0
     size_bytes: int = 0
+    least: bytes | None = None
+    most: bytes | None = None
 
     def add(self, records: Records) -> None:
         self.records += len(records)
         self.size_bytes += records.size_bytes
+        extremes = pc.min_max(records.values)
+        found = [each.as_py()[:EXTREME_BYTES] for each in (extremes["min"], extremes["max"]) if each.is_valid]
+        if found:
+            self.least = min(found if self.least is None else [*found, self.least])
+            self.most = max(found if self.most is None else [*found, self.most])
 
 
 class DeliveryFailures:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from moldau.spark.clients.settings import ClientSettings
@@ -40,10 +42,15 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last batch of a task that is committed."""
+    """The last batch of a task that is committed, and the note beside it."""
 
     batch: int
-    written: Written
+    note: Mapping[str, int]
+
+    def is_of(self, found: Written) -> bool:
+        """By what the note has: one of an earlier version has less."""
+        own = _noted(found)
+        return all(self.note[name] == own[name] for name in self.note if name in own)
 
 
 def transaction_timeout_ms(settings: ClientSettings) -> int:
@@ -53,9 +60,14 @@ def transaction_timeout_ms(settings: ClientSettings) -> int:
 
 def note_of(written: Written) -> str:
     """What stands beside the batch's number in the progress group."""
-    return json.dumps({"records": written.records, "bytes": written.size_bytes})
+    return json.dumps(_noted(written))
+
+
+def _noted(written: Written) -> dict[str, int]:
+    extremes = {"least": written.least, "most": written.most}
+    checks = {name: -1 if value is None else zlib.crc32(value) for name, value in extremes.items()}
+    return {"records": written.records, "bytes": written.size_bytes, **checks}
 
 
 def done_of(batch: int, note: str | None) -> Done:
-    told = json.loads(note or "{}")
-    return Done(batch, Written(told.get("records", 0), told.get("bytes", 0)))
+    return Done(batch, {"records": 0, "bytes": 0, **json.loads(note or "{}")})

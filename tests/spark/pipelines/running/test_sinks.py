@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.sinks import Job, job_of
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 def job(spark: SparkSession, columns: str, clauses: str = "") -> Job:
     """The job of a sink into a topic whose query has these columns."""
     plan = parse(f"create sink s into topic 'out' {clauses} as select * from a", "p.sql", name="p")
-    return job_of(plan.sinks[0], spark.createDataFrame([], columns), plan, Path("unused"))
+    frames = Frames(spark)
+    frames.put("a", spark.createDataFrame([], columns))
+    return job_of(plan.sinks[0], frames, plan, Path("unused"))
 
 
 def test_every_column_of_a_row_is_in_the_value(spark: SparkSession) -> None:

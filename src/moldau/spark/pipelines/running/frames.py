@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from moldau.spark.pipelines.plan import Expectation, PipelineError, Plan, Query, Shaping, Source, View, Violation
+from moldau.spark.pipelines.plan import (
+    Expectation,
+    PipelineError,
+    Plan,
+    Query,
+    Shaping,
+    Sink,
+    Source,
+    View,
+    Violation,
+)
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+from moldau.spark.pipelines.running.refused import BROKEN
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
 
 @dataclass(slots=True)
 class Frames:
-    """Frames by the names of relations; what breaks an expectation and must be kept is beside them."""
+    """Frames by the names of relations, in lower case.
+
+    Where expectations keep dead letters, `judged` has all rows with the expectation that they broke, and `refused`
+    those that broke one: the same rows as in `judged`, not counted a second time.
+    """
 
     spark: SparkSession
     by_name: dict[str, DataFrame] = field(default_factory=dict)
-    refused: dict[Expectation, DataFrame] = field(default_factory=dict)
+    judged: dict[str, DataFrame] = field(default_factory=dict)
+    refused: dict[str, DataFrame] = field(default_factory=dict)
+    observed: dict[str, Observation] = field(default_factory=dict)  # what is counted, outside of a streaming query
 
     def of(self, query: Query) -> DataFrame:
         if query.function is not None:
@@ -30,29 +47,55 @@ class Frames:
         return self.spark.sql(query.sql)
 
     def add(self, one: Source | View, frame: DataFrame, rules: list[Expectation]) -> None:
-        frame = shaped(frame, one.shaping)
-        plain = frame  # the same rows; rules are counted once, in the query that the rows are for
-        for rule in rules:
-            holds = _holds(rule)
-            if rule.otherwise is Violation.DEAD_LETTER:
-                self.refused[rule] = plain.where(~holds)
-            plain = _only(plain, holds, rule)
-            frame = _only(_counted(frame, holds, rule), holds, rule)
-        frame.createOrReplaceTempView("`" + one.name.replace("`", "``") + "`")
-        self.by_name[one.name.lower()] = frame
+        from pyspark.sql import functions as f
+
+        plain = shaped(frame, one.shaping)
+        frame = _judged(plain, rules, self._counted)
+        if any(rule.otherwise is Violation.DEAD_LETTER for rule in rules):
+            self.judged[one.name.lower()] = frame
+            self.refused[one.name.lower()] = _judged(plain, rules, _uncounted).where(f.col(BROKEN).isNotNull())
+            frame = frame.where(f.col(BROKEN).isNull()).drop(BROKEN)
+        self.put(one.name, frame)
+
+    def put(self, name: str, frame: DataFrame) -> None:
+        frame.createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+        self.by_name[name.lower()] = frame
+
+    def _counted(self, frame: DataFrame, breaks: Column, rule: Expectation) -> DataFrame:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as f
+
+        name = f"{rule.on}.{rule.name}"
+        broken = f.count_if(breaks).alias("broken")
+        if frame.isStreaming:
+            return frame.observe(name, broken)
+        self.observed[name] = Observation()
+        return frame.observe(self.observed[name], broken)
 
 
-def _holds(rule: Expectation) -> Column:
-    """What can't be told breaks the rule as well."""
+def _uncounted(frame: DataFrame, _breaks: Column, _rule: Expectation) -> DataFrame:
+    return frame
+
+
+def _judged(
+    frame: DataFrame, rules: list[Expectation], counted: Callable[[DataFrame, Column, Expectation], DataFrame]
+) -> DataFrame:
+    """One rule after the other, each for the rows that broke none so far that keeps dead letters."""
     from pyspark.sql import functions as f
 
-    return f.coalesce(f.expr(rule.condition), f.lit(False))
-
-
-def _counted(frame: DataFrame, holds: Column, rule: Expectation) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    return frame.observe(f"{rule.on}.{rule.name}", f.count_if(~holds).alias("broken"))
+    keeps = any(rule.otherwise is Violation.DEAD_LETTER for rule in rules)
+    if keeps:
+        frame = frame.withColumn(BROKEN, f.lit(None).cast("string"))
+    for rule in rules:
+        holds = f.coalesce(f.expr(rule.condition), f.lit(False))  # what can't be told breaks the rule as well
+        if keeps:
+            holds = f.when(f.col(BROKEN).isNull(), holds).otherwise(True)
+        frame = counted(frame, ~holds, rule)
+        if rule.otherwise is Violation.DEAD_LETTER:
+            frame = frame.withColumn(BROKEN, f.when(holds, f.col(BROKEN)).otherwise(rule.name))
+        else:
+            frame = _only(frame, holds, rule)
+    return frame
 
 
 def _only(frame: DataFrame, holds: Column, rule: Expectation) -> DataFrame:
@@ -89,6 +132,17 @@ def frames_of(spark: SparkSession, plan: Plan, *, starting: Mapping[str, str] | 
             frames.add(one, frame, plan.expectations_of(one.name))
         except spark_failures() as wrong:
             raise PipelineError(one.place, f"{one.name}: {said_by(wrong)}") from None
+    return frames
+
+
+def frames_after(spark: SparkSession, plan: Plan, sink: Sink, *, relation: str, frame: DataFrame) -> Frames:
+    """What the sink reads, computed anew of a part of one relation's rows and of tables."""
+    frames, reached = Frames(spark), plan.upstream(sink.query.inputs, stop=relation)
+    frames.put(relation, frame)
+    for one in in_order(plan):
+        if one.name.lower() in reached - {relation.lower()}:
+            made = sources.read(spark, one, plan) if isinstance(one, Source) else frames.of(one.query)
+            frames.add(one, made, plan.expectations_of(one.name))
     return frames
 
 

@@ -38,13 +38,7 @@ def ledgers_of(query: Query, query_name: str, plan: Plan) -> frozenset[Ledger]:
 
 
 def _streams(query: Query, plan: Plan) -> Iterator[Source]:
-    views = {view.name.lower(): view.query.inputs for view in plan.views}
-    reached, ahead = set[str](), [name.lower() for name in query.inputs]
-    while ahead:
-        name = ahead.pop()
-        if name not in reached:
-            reached.add(name)
-            ahead += (one.lower() for one in views.get(name, ()))
+    reached = plan.upstream(query.inputs)
     return (one for one in plan.sources if one.kind is Kind.STREAM and one.name.lower() in reached)
 
 

@@ -16,7 +16,7 @@ from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.progress import Progress, progress_of
 from moldau.spark.pipelines.running.reasons import is_permanent, said_by, spark_failures
 from moldau.spark.pipelines.running.rejected import RejectedRecords, ledgers_of
-from moldau.spark.pipelines.running.sinks import Job, dead_letter_sink, job_of, with_reason
+from moldau.spark.pipelines.running.sinks import Job, job_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -73,13 +73,9 @@ def jobs_of(frames: Frames, plan: Plan, folder: PipelineFolder, *, anew: bool = 
     for sink in plan.sinks:
         try:
             checkpoint = folder.checkpoint_of(sink.name, anew=anew)
-            jobs.append(job_of(sink, frames.of(sink.query), plan, checkpoint))
+            jobs.append(job_of(sink, frames, plan, checkpoint))
         except spark_failures() as wrong:
             raise PipelineError(sink.place, f"{sink.name}: {said_by(wrong)}") from None
-    for rule, refused in frames.refused.items():
-        sink = dead_letter_sink(rule, plan)
-        checkpoint = folder.checkpoint_of(sink.name, anew=anew)
-        jobs.append(job_of(sink, with_reason(refused, rule, plan), plan, checkpoint))
     return jobs
 
 
@@ -185,7 +181,7 @@ class Runner:
             one.rejected.outdate()
             self._settle(one)
             one.rows_total += told.rows
-            for name, count in told.broken.items():
+            for name, count in (*told.broken.items(), *one.job.taken()):
                 one.broken[name] = one.broken.get(name, 0) + count
                 self._say(f"{one.job.query_name}: {count} rows of batch {told.batch} break {name}")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +13,10 @@ from confluent_kafka import KafkaException
 
 from moldau.spark.clients.librdkafka import NoAnswer, ensure_topic, reason
 from moldau.spark.clients.settings import client_settings
-from moldau.spark.dead_letters.letters import HEADER_PREFIX
 from moldau.spark.option_values import OptionValues
-from moldau.spark.pipelines.plan import Connector, Endpoint, Expectation, Location, Output, Plan, Query, Schedule, Sink
+from moldau.spark.pipelines.plan import Connector, Endpoint, Output, Plan, Schedule, Sink
+from moldau.spark.pipelines.running.decisions import DecidedBatches, Decision, decision_of, letter_options
+from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.sources import (
     DELETED,
     FILE_FORMATS,
@@ -36,7 +39,7 @@ FORMATS = {
     Connector.DATABASE: "moldau_sql",
     Connector.CONSOLE: "console",
 }
-
+CONSOLE_ROWS = 1_000
 
 # A result with a column `value` and no others than these is records, not rows.
 WRITTEN_COLUMNS = {"key", "value", "headers", "topic", "partition"}
@@ -51,9 +54,13 @@ class BatchDelivery:
     checkpoint: str
     format_name: str
     options: dict[str, str]
+    part: str = ""  # of a query whose batches go to more than one place
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        numbered = {**self.options, "queryId": self._query_id(batch), "batchId": str(number)}
+        if self.format_name == FORMATS[Connector.CONSOLE]:
+            batch.show(CONSOLE_ROWS, truncate=False)
+            return
+        numbered = {**self.options, "queryId": self._query_id(batch) + self.part, "batchId": str(number)}
         batch.write.format(self.format_name).options(**numbered).mode("append").save()
 
     def _query_id(self, batch: DataFrame) -> str:
@@ -76,6 +83,9 @@ class Job:
     checkpoint: Path
     schedule: Schedule
     options: dict[str, str]
+    plan: Plan
+    decision: Decision | None = None
+    broken: Counter[str] = field(default_factory=Counter)  # rows that only the batches of this job know about
 
     @property
     def is_streaming(self) -> bool:
@@ -84,15 +94,23 @@ class Job:
     def scheduled(self, schedule: Schedule) -> Job:
         return replace(self, schedule=schedule)
 
+    def taken(self) -> Iterator[tuple[str, int]]:
+        """What is in `broken`, each once: its batches go on to count while this is read."""
+        while self.broken:
+            yield self.broken.popitem()
+
     def start(self) -> StreamingQuery:
         self._prepare()
+        frame = self.frame if self.decision is None else self.decision.frame
         writer: DataStreamWriter = (
-            self.frame.writeStream.queryName(self.query_name)
+            frame.writeStream.queryName(self.query_name)
             .option("checkpointLocation", str(self.checkpoint))
             .outputMode(_output(self.sink).value)
         )
         kind = _format(self.sink.endpoint)
-        if _output(self.sink) is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
+        if self.decision is not None:
+            writer = writer.foreachBatch(self._decided(self.decision, kind))
+        elif _output(self.sink) is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
             writer = writer.foreachBatch(BatchDelivery(str(self.checkpoint), kind, self.options))
         else:
             writer = writer.format(kind).options(**self.options)
@@ -102,10 +120,24 @@ class Job:
             writer = writer.trigger(processingTime=f"{self.schedule.interval_ms} milliseconds")
         return writer.start()
 
+    def _decided(self, decision: Decision, kind: str) -> DecidedBatches:
+        sink, results = self.sink, BatchDelivery(str(self.checkpoint), kind, self.options)
+        letters = BatchDelivery(str(self.checkpoint), FORMATS[Connector.TOPIC], letter_options(self.plan), "-letters")
+        return DecidedBatches(
+            self.plan,
+            sink,
+            decision.relation,
+            self.query_name,
+            str(self.checkpoint),
+            lambda batch, number: results(_written(sink, batch), number),
+            letters,
+            self.broken,
+        )
+
     def write_all(self) -> None:
         """The whole of a result that is made of tables alone."""
         if self.sink.endpoint.connector is Connector.CONSOLE:
-            self.frame.show(1_000, truncate=False)
+            self.frame.show(CONSOLE_ROWS, truncate=False)
             return
         self._prepare()
         mode = "append" if self.sink.is_upsert or self.sink.endpoint.connector is Connector.TOPIC else "overwrite"
@@ -113,47 +145,23 @@ class Job:
 
     def _prepare(self) -> None:
         """The topic is made before the first result: a transaction can't note progress in one that is not there."""
-        if self.sink.endpoint.connector is not Connector.TOPIC:
-            return
-        topic = self.sink.endpoint.location
-        try:
-            ensure_topic(client_settings(OptionValues(self.options), side="producer"), topic)
-        except KafkaException as wrong:
-            raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
+        if self.sink.endpoint.connector is Connector.TOPIC:
+            _make_topic(self.options, self.sink.endpoint.location)
+        for topic in self.decision.topics(self.plan) if self.decision else ():
+            _make_topic(letter_options(self.plan), topic)
 
 
-def job_of(sink: Sink, frame: DataFrame, plan: Plan, checkpoint: Path) -> Job:
-    name = f"{plan.name}.{sink.name}"
-    options = _options(sink, frame, plan)
-    return Job(sink, _written(sink, frame), name, checkpoint, plan.schedule_of(sink), options)
+def _make_topic(options: dict[str, str], topic: str) -> None:
+    try:
+        ensure_topic(client_settings(OptionValues(options), side="producer"), topic)
+    except KafkaException as wrong:
+        raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
 
 
-def dead_letter_sink(rule: Expectation, plan: Plan) -> Sink:
-    """Rows that break an expectation, as JSON, in a topic of their own."""
-    topic = f"{plan.name}.{rule.on}.dead-letters"
-    endpoint = Endpoint(Connector.TOPIC, topic, {"valueFormat": "json"})
-    return Sink(f"{rule.on}.{rule.name}.dead-letters", endpoint, Query((rule.on,)), Location(*rule.place))
-
-
-def with_reason(frame: DataFrame, rule: Expectation, plan: Plan) -> DataFrame:
-    """Whoever reads a dead letter learns who refused it and why, and from where it came if that is known."""
-    from pyspark.sql import functions as f
-
-    told = {"query": f.lit(f"{plan.name}.{rule.on}"), "reason": f.lit(f"{rule.name}: {rule.condition}")}
-    for name in ("topic", "partition", "offset"):
-        if RECORD_COLUMNS[name] in frame.columns:
-            told[name] = f.col(RECORD_COLUMNS[name]).cast("string")
-    if RECORD_COLUMNS["timestamp"] in frame.columns:
-        told["timestamp"] = f.unix_millis(RECORD_COLUMNS["timestamp"]).cast("string")
-    headers = f.array(
-        *(
-            f.struct(f.lit(HEADER_PREFIX + name).alias("key"), text.cast("binary").alias("value"))
-            for name, text in told.items()
-        )
-    )
-    plain = [name for name in frame.columns if name not in RECORD_COLUMNS.values()]
-    key = [f.col("_key").alias("key")] if "_key" in frame.columns else []
-    return frame.select(*key, f.struct(*plain).alias("value"), headers.alias("headers"))
+def job_of(sink: Sink, frames: Frames, plan: Plan, checkpoint: Path) -> Job:
+    name, frame = f"{plan.name}.{sink.name}", frames.of(sink.query)
+    options, decision = _options(sink, frame, plan), decision_of(sink, frame, frames, plan)
+    return Job(sink, _written(sink, frame), name, checkpoint, plan.schedule_of(sink), options, plan, decision)
 
 
 def _format(endpoint: Endpoint) -> str:
