@@ -50,13 +50,14 @@ class Pipelines:
         once: bool = True,
         restarts_max: int | None = 0,
         starting: Mapping[str, str] | None = None,
+        anew: bool = False,
         watch: Watch | None = None,
     ) -> Outcome:
         """`watch` sees the run each half second; it ends one that goes on by `outcome.runner.stop()`."""
         plan = load(path, {"bootstrap.servers": self.bootstrap})
         assert not [problem for problem in check(plan) if problem.is_error]
         folder = PipelineFolder(plan, path.parent)
-        jobs = jobs_of(frames_of(self.spark, plan, starting=starting), plan, folder)
+        jobs = jobs_of(frames_of(self.spark, plan, starting=starting), plan, folder, anew=anew)
         said: list[str] = []
         runner = Runner(
             [one.scheduled(ONCE) for one in jobs] if once else jobs,

@@ -71,7 +71,8 @@ def test_a_batch_that_comes_back_with_as_many_other_rows_is_noticed(topics: Topi
     assert topics.values(topic) == [b"1", b"2"]
 
 
-def test_more_time_than_the_brokers_allow_is_refused(topics: Topics) -> None:
-    far = options(topics, topics.create(), "auto", **{"kafka.transaction.timeout.ms": "999999999"})
+@pytest.mark.parametrize("writer", WRITERS)
+def test_more_time_than_the_brokers_allow_is_refused(topics: Topics, writer: str) -> None:
+    far = options(topics, topics.create(), writer, **{"kafka.transaction.timeout.ms": "999999999"})
     with pytest.raises(OptionError, match=r"kafka\.transaction\.timeout\.ms: the brokers allow no more"):
         write_exactly_once(iter([rows(b"1")]), far, ticket())

@@ -18,9 +18,11 @@ from confluent_kafka import (
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, client_config, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
+from moldau.spark.option_values import OptionError
 from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce
 from moldau.spark.writing.tickets import (
+    TOO_LONG,
     TRANSACTION_MS_MAX,
     TRANSACTION_TIMEOUT,
     Done,
@@ -181,6 +183,8 @@ def done_by_library(settings: ClientSettings, ticket: Ticket, topic: str, *, in_
 def translated(wrong: KafkaException, ticket: Ticket) -> Exception:
     if wrong.args[0].code() in FENCED:
         return Fenced(reason(wrong))
+    if wrong.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+        return OptionError(TOO_LONG)
     return NoAnswer(f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: {reason(wrong)}")
 
 

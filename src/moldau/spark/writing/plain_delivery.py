@@ -31,7 +31,7 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
 from moldau.spark.writing.producing import Written, placed
-from moldau.spark.writing.tickets import Done, Fenced, Ticket, done_of, note_of, transaction_timeout_ms
+from moldau.spark.writing.tickets import TOO_LONG, Done, Fenced, Ticket, done_of, note_of, transaction_timeout_ms
 from moldau.wire.compression import Codec
 from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from moldau.wire.messages.add_partitions_to_txn import (
@@ -220,8 +220,7 @@ class PlainTransaction:
             if refused.code in (*FENCED, ErrorCode.INVALID_TXN_STATE):
                 raise Fenced(str(refused)) from None
             if refused.code is ErrorCode.INVALID_TRANSACTION_TIMEOUT:
-                limit = "the brokers allow no more than their transaction.max.timeout.ms"
-                raise OptionError(f"option kafka.transaction.timeout.ms: {limit}") from None
+                raise OptionError(TOO_LONG) from None
             raise NoAnswer(f"transaction {self._name}: {refused}") from None
 
 

@@ -12,6 +12,7 @@ from moldau.spark.writing.producing import Written
 
 TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 TRANSACTION_MS_MAX = 300_000
+TOO_LONG = f"option kafka.{TRANSACTION_TIMEOUT}: the brokers allow no more than their transaction.max.timeout.ms"
 
 
 class BatchChanged(RuntimeError):

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import table as arrow_table
+from pyspark.sql import SparkSession
 
 from moldau.spark.dead_letters.sending_back import Opened, open_letter, send_back
+from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.pipelines.running.decisions import write_whole
 from tests.spark.pipelines.pipelines import Pipelines
 from tests.spark.tables.streams import forget_newest_commit
 from tests.spark.topics import Row, Topics
@@ -132,6 +135,16 @@ def test_a_row_of_no_single_record_is_kept_as_json(topics: Topics, pipelines: Pi
     assert (letter.value, opened(letter).place) == (b'{"item":"tea","n":2}', None)
     sent = send_back((("bootstrap.servers", topics.bootstrap),), f"{name}.totals.dead-letters")
     assert (sent.total, sent.without_record) == (0, 1)
+
+
+def test_rows_that_only_one_executor_can_see_are_missed(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(3)
+    write_whole(frame, str(tmp_path / "here"), lambda: 3)
+    with pytest.raises(
+        OptionError, match=r"^3 rows were written to .* and 2 are there: dead letters need a checkpoint"
+    ):
+        write_whole(frame, str(tmp_path / "there"), lambda: 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
 def test_what_could_be_judged_twice_is_refused(topics: Topics, pipelines: Pipelines) -> None:

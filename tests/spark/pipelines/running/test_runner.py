@@ -264,9 +264,19 @@ def test_a_replay_begins_at_a_time(topics: Topics, pipelines: Pipelines) -> None
     """)
     for number, at_ms in ((1, 1_700_000_000_000), (2, 1_700_000_600_000), (3, 1_700_000_700_000)):
         put(topics, numbers, {"n": number}, timestamp=at_ms)
-    outcome = pipelines.run(path, starting={"startingTimestamp": "1700000300000"})
-    assert outcome.ended_well, outcome.said
-    assert [row["n"] for row in results(topics, copies)] == [2, 3]
+    from_the_second = {"startingTimestamp": "1700000300000"}
+    assert pipelines.run(path).ended_well
+    sound = path.read_text()
+    path.write_text(sound.replace("n bigint", "n boolean"))
+    assert not pipelines.run(path, starting=from_the_second, anew=True).ended_well
+    path.write_text(sound)
+    assert pipelines.run(path).ended_well
+    assert [row["n"] for row in results(topics, copies)] == [1, 2, 3], "a replay that failed has changed nothing"
+    for replays in (True, False):
+        outcome = pipelines.run(path, starting=from_the_second, anew=replays)
+        assert outcome.ended_well, outcome.said
+        assert [row["n"] for row in results(topics, copies)] == [1, 2, 3, 2, 3]
+    assert len(list((pipelines.folder / ".moldau/pipelines/pipeline/checkpoints").iterdir())) == 1
 
 
 def test_a_second_run_is_refused(topics: Topics, pipelines: Pipelines) -> None:

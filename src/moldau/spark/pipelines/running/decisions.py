@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Sink, letters_topic
 from moldau.spark.pipelines.running.frames import Frames, frames_after
 from moldau.spark.pipelines.running.refused import BROKEN, letters_of, refused_rows
@@ -145,18 +146,40 @@ class DecidedBatches:
 
     def _decided(self, batch: DataFrame, number: int) -> DataFrame:
         session, folder = batch.sparkSession, f"{self.checkpoint}/decided"
-        path = f"{folder}/{number}"
-        if _exists(session, f"{path}/_SUCCESS"):
-            # The decision stands; but a query with state has to compute its batch, or the next finds no state.
-            batch.write.format("noop").mode("overwrite").save()
-        else:
-            # By number: a join may have a name twice.
-            batch.toDF(*map(str, range(len(batch.columns)))).write.mode("overwrite").parquet(path)
-        _remove(session, f"{folder}/{number - 1}")
+        path, numbered = f"{folder}/{number}", batch.toDF(*map(str, range(len(batch.columns))))  # names may come twice
         for key, value in FILE_FOR_FILE.items():
             session.conf.set(key, value)
-        schema = batch.toDF(*map(str, range(len(batch.columns)))).schema
-        return session.read.schema(schema).parquet(path).toDF(*batch.columns)
+        decided = session.read.schema(numbered.schema)
+        if _exists(session, f"{path}/_SUCCESS"):
+            # The decision stands; but a query with state has to compute its batch, or the next finds no state.
+            numbered.write.format("noop").mode("overwrite").save()
+        else:
+            is_local = str(session.conf.get("spark.master", "")).startswith("local[")
+            count = None if is_local else lambda: decided.parquet(path).count()
+            write_whole(numbered, path, count)
+        _remove(session, f"{folder}/{number - 1}")
+        return decided.parquet(path).toDF(*batch.columns)
+
+
+def write_whole(frame: DataFrame, path: str, count: Callable[[], int] | None) -> None:
+    """Executors that each write to a disk of their own leave nothing that others find, and Spark says nothing.
+
+    `count` looks what is there, where executors may be elsewhere.
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    if count is None:
+        frame.write.mode("overwrite").parquet(path)
+        return
+    observed = Observation()
+    frame.observe(observed, f.count(f.lit(1)).alias("rows")).write.mode("overwrite").parquet(path)
+    if (found := count()) != (written := observed.get["rows"]):
+        _remove(frame.sparkSession, path)
+        raise OptionError(
+            f"{written} rows were written to {path}, and {found} are there: dead letters need a checkpoint that the "
+            "driver and all executors share; set it with: set checkpoint = 'PLACE'"
+        )
 
 
 def letter_options(plan: Plan) -> dict[str, str]:
