@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from moldau.spark.columns import HEADERS, spark_headers_type, spark_schema
 from moldau.spark.dead_letters.letters import HEADER_PREFIX
 from moldau.spark.pipelines.plan import Connector, Endpoint, Plan, Source, letters_topic
 from moldau.spark.pipelines.running.sources import RECORD_COLUMNS, topic_options
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 BROKEN = "_broken"  # the name of the expectation that a row broke, null in rows that broke none
 PLACE = ("topic", "partition", "offset")
-RECORD = (*PLACE, "timestamp", "key", "value", HEADERS)
+RECORD = (*PLACE, "timestamp", "key", "value", "headers")
 GONE = " (the record itself is no longer in its topic)"
 
 
@@ -63,6 +62,8 @@ def letters_of(refused: DataFrame, plan: Plan, *, query: str) -> DataFrame | Non
     """Records for the topics of dead letters; None where nothing was refused."""
     from pyspark.sql import functions as f
 
+    from moldau.spark.columns import spark_headers_type
+
     stretches = list(_stretches(refused))
     if not stretches and refused.isEmpty():
         return None
@@ -75,19 +76,21 @@ def letters_of(refused: DataFrame, plan: Plan, *, query: str) -> DataFrame | Non
     about = {"query": f.lit(query), "reason": reason}
     place = {name: f.col(f"r_{name}").cast("string") for name in PLACE}
     place["timestamp"] = f.unix_millis("r_timestamp").cast("string")
-    headers = f.when(is_there, f.concat(f.coalesce("r_headers", f.array().cast(spark_headers_type())), _headers(place)))
     none = f.array().cast(spark_headers_type())
+    headers = f.when(is_there, f.concat(f.coalesce("r_headers", none), _headers(place))).otherwise(none)
     rules = told.join(f.broadcast(_rules(refused.sparkSession, plan)), ["relation", "rule"])
     return rules.select(
         f.col("letters").alias("topic"),
         f.col("r_key").alias("key"),
         f.when(is_there, f.col("r_value")).otherwise(f.encode("row", "utf-8")).alias("value"),
-        f.concat(f.coalesce(headers, none), _headers(about)).alias(HEADERS),
+        f.concat(headers, _headers(about)).alias("headers"),
     )
 
 
 def _headers(told: Mapping[str, Column]) -> Column:
     from pyspark.sql import functions as f
+
+    from moldau.spark.columns import spark_headers_type
 
     pairs = [
         f.struct(f.lit(HEADER_PREFIX + name).alias("key"), text.cast("binary").alias("value"))
@@ -148,6 +151,8 @@ def _reading(endpoint: Endpoint, plan: Plan, stretches: Iterable[Stretch]) -> di
 
 def _record_schema() -> StructType:
     from pyspark.sql.types import StructField, StructType
+
+    from moldau.spark.columns import spark_schema
 
     raw = spark_schema(includes_headers=True)
     return StructType([StructField(f"r_{name}", raw[name].dataType) for name in RECORD])
