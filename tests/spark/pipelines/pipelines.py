@@ -48,12 +48,15 @@ class Pipelines:
         path: Path,
         *,
         once: bool = True,
-        restarts_max: int | None = 0,
+        restarts_max: int | None = 3,
         starting: Mapping[str, str] | None = None,
         anew: bool = False,
         watch: Watch | None = None,
     ) -> Outcome:
-        """`watch` sees the run each half second; it ends one that goes on by `outcome.runner.stop()`."""
+        """`watch` sees the run each half second; it ends one that goes on by `outcome.runner.stop()`.
+
+        A busy machine may take longer to start a worker than Spark waits for it: that passes, as it would for a user.
+        """
         plan = load(path, {"bootstrap.servers": self.bootstrap})
         assert not [problem for problem in check(plan) if problem.is_error]
         folder = PipelineFolder(plan, path.parent)

@@ -139,7 +139,7 @@ def test_a_database_that_is_gone_is_told_in_one_line(topics: Topics, pipelines: 
             as select value from words;
     """)
     topics.produce(words, ["one"])
-    outcome = pipelines.run(path)
+    outcome = pipelines.run(path, restarts_max=0)
     assert not outcome.ended_well
     (said,) = outcome.said
     assert said.startswith("pipeline.copies failed: option url: the database can't be reached: ")
