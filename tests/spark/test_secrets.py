@@ -29,6 +29,8 @@ def test_other_settings_are_none(name: str) -> None:
         ("postgresql://ann:hunter2@host/db is not there", "postgresql://ann:***@host/db is not there"),
         ("with (kafka.sasl.password = 'it''s', a = json)", "with (kafka.sasl.password = ***, a = json)"),
         ("host=db password=hunter2 user=ann", "host=db password=*** user=ann"),
+        ('{"sasl.password": "hunter2", "x": 1}', '{"sasl.password": ***, "x": 1}'),
+        ("unexpected token: a password is missing", "unexpected token: a password is missing"),
         ("topic orders at localhost:9092 is gone: 3 records", "topic orders at localhost:9092 is gone: 3 records"),
     ],
 )  # fmt: skip

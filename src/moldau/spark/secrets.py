@@ -9,9 +9,10 @@ REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 HIDDEN = "***"
 _NAME = r"password|passwd|secret|jaas\.config|oauthbearer\.config|\.pem\b|ssl\.keystore\.key\b|token\b|access[._]?key"
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
-# `postgresql://user:password@host`, and `some.password = 'value'` of options and of connection strings.
+# `postgresql://user:password@host`; `some.password = 'value'` of options and connection strings, and the same in JSON.
 _IN_URL = re.compile(r"(://[^/\s:@'\"]*:)[^/\s@'\"]+(@)")
-_IN_OPTION = re.compile(rf"([\w.]*(?:{_NAME})[\w.]*\s*[=:]\s*)('(?:[^']|'')*'|\"[^\"]*\"|[^\s,;)&]+)", re.IGNORECASE)
+_VALUE = r"'(?:[^']|'')*'|\"[^\"]*\"|[^\s,;)&]+"
+_IN_OPTION = re.compile(rf"([\w.]*(?:{_NAME})[\w.]*(?:\s*=\s*|[\"']\s*:\s*))({_VALUE})", re.IGNORECASE)
 
 
 def is_secret(name: str) -> bool:
