@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from moldau.spark.pipelines.graph import as_dot, as_mermaid, as_text
+from moldau.spark.pipelines.graph import as_dot, as_mermaid, as_text, drawing_of
 from moldau.spark.pipelines.language.grammar import parse
 
-PLAN = parse(
-    """create stream orders from topic 'orders' watermark at delay '1 minute';
+PLAN = drawing_of(
+    parse(
+        """create stream orders from topic 'orders' watermark at delay '1 minute';
     create table customers from delta 'customers';
     create view priced as select * from orders join customers using (id);
     expect positive on priced check (amount > 0) otherwise drop;
     create sink lake into delta 'lake' key id upsert every '5s' as select * from priced;""",
-    "p.sql",
-    name="shop",
+        "p.sql",
+        name="shop",
+    )
 )
 
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
+from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
-from moldau.spark.pipelines.graph import DRAWINGS
+from moldau.spark.pipelines.declarative.project import NO_YAML, is_project, load_project, spec_file_of
+from moldau.spark.pipelines.graph import DRAWINGS, drawing_of
 from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.loading import load, with_environment
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
@@ -35,6 +37,7 @@ examples:
   moldau pipeline run orders.sql                     until Ctrl-C; progress with rates, lag and watermark
   moldau pipeline run orders.sql --once              what is there now, then end
   moldau pipeline run orders.sql --master spark://head:7077
+  moldau pipeline run spark-pipeline.yml --every 10s    Spark's own Declarative Pipelines, kept up to date
   moldau pipeline status orders.sql
   moldau pipeline stop orders.sql
   moldau pipeline reset orders.sql --yes             forget how far it came
@@ -48,10 +51,15 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     action: Callable[[Namespace], int] = options.action
     try:
+        if is_project(options.file):
+            options.file = spec_file_of(options.file)
+            action = projects.ACTIONS.get(action.__name__, action)
         return action(options)
     except PipelineError as wrong:
         raise UsageError(str(wrong)) from None
     except ModuleNotFoundError as wrong:
+        if wrong.name == "yaml":
+            raise CommandFailed(NO_YAML) from None
         raise CommandFailed(f"{NO_SPARK} ({wrong.name} is missing)") from None
     except AlreadyRunning as wrong:
         raise CommandFailed(f"{wrong}; stop it with: moldau pipeline stop {options.file}") from None
@@ -68,7 +76,7 @@ def parse(arguments: list[str]) -> Namespace:
 
     def action(name: str, does: Callable[[Namespace], int], summary: str) -> ArgumentParser:
         made = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        made.add_argument("file", type=Path, metavar="FILE", help="a .sql or .py file")
+        made.add_argument("file", type=Path, metavar="FILE", help="a .sql or .py file, or a spark-pipeline.yml")
         made.add_argument(
             "--set",
             dest="settings",
@@ -112,6 +120,13 @@ def with_ages(arguments: list[str]) -> list[str]:
 def add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument("--master", help="local[2], spark://…, yarn, k8s://… or a Connect URL, sc://…")
     parser.add_argument("--once", action="store_true", help="what is there now, whatever the file's schedules say")
+    parser.add_argument("--every", metavar="DURATION", help="of a spark-pipeline.yml: how often it is updated (10s)")
+    parser.add_argument(
+        "--full-refresh",
+        action="append",
+        metavar="NAME",
+        help="of a spark-pipeline.yml: compute this table anew first, or `all`",
+    )
     parser.add_argument("--restarts", type=int, metavar="N", help="give a query up after N restarts (default: never)")
     parser.add_argument("--quiet", action="store_true", help="no progress, only what goes wrong")
 
@@ -119,6 +134,8 @@ def add_run_options(parser: ArgumentParser) -> None:
 def loaded(options: Namespace) -> Plan:
     """The command line goes before the file, and both before the environment."""
     settings = dict(split_pair(pair, option="--set") for pair in options.settings)
+    if is_project(options.file):
+        return Plan(load_project(options.file).name)
     plan = load(options.file, settings)
     if BOOTSTRAP_VARIABLE in os.environ and "bootstrap.servers" not in plan.settings:
         plan = load(options.file, {**settings, "bootstrap.servers": os.environ[BOOTSTRAP_VARIABLE]})
@@ -194,7 +211,7 @@ def check_file(options: Namespace) -> int:
 
 def graph(options: Namespace) -> int:
     plan = loaded(options)
-    sys.stdout.write(DRAWINGS[options.drawing](plan))
+    sys.stdout.write(DRAWINGS[options.drawing](drawing_of(plan)))
     for problem in check(plan):
         print(Problem(*problem), file=sys.stderr)
     return OK

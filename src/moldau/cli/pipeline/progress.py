@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
-
-if TYPE_CHECKING:
-    from moldau.spark.pipelines.running.runner import Running
+from typing import Any, Protocol, TextIO
 
 LOG_EVERY_S = 10.0
+
+
+class Shown(Protocol):
+    """A query of a pipeline, or a flow of a project."""
+
+    @property
+    def name(self) -> str: ...
+
+    def as_json(self) -> dict[str, Any]: ...
 
 
 class ProgressLines:
@@ -25,7 +31,7 @@ class ProgressLines:
         self._erase()
         print(text, file=self._output, flush=True)
 
-    def show(self, queries: Sequence[Running]) -> None:
+    def show(self, queries: Sequence[Shown]) -> None:
         if self._quiet:
             return
         if not self._redraws and time.monotonic() - self._last_s < LOG_EVERY_S:
@@ -34,15 +40,15 @@ class ProgressLines:
         self._draw(queries)
         self._drawn = len(queries) if self._redraws else 0
 
-    def finish(self, queries: Sequence[Running]) -> None:
+    def finish(self, queries: Sequence[Shown]) -> None:
         """How it ended; these lines stay."""
         if not self._quiet:
             self._draw(queries)
 
-    def _draw(self, queries: Sequence[Running]) -> None:
+    def _draw(self, queries: Sequence[Shown]) -> None:
         self._erase()
         for one in queries:
-            print(line_of(one.job.sink.name, one.as_json()), file=self._output)
+            print(line_of(one.name, one.as_json()), file=self._output)
         self._output.flush()
 
     def _erase(self) -> None:
@@ -52,7 +58,9 @@ class ProgressLines:
 
 
 def line_of(name: str, told: Mapping[str, Any]) -> str:
-    parts = [f"{name}: {told['state']}", f"{told['rows']:,} rows", f"{told['rows_a_second']:,.0f} rows/s"]
+    parts = [f"{name}: {told['state']}"]
+    if told["rows"] is not None:
+        parts += [f"{told['rows']:,} rows", f"{told['rows_a_second']:,.0f} rows/s"]
     if told["lag"] is not None:
         parts.append(f"lag {told['lag']:,}")
     if told["watermark"]:

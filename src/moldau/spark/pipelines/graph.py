@@ -1,4 +1,4 @@
-"""A plan drawn: as text for a terminal, and in the languages of Mermaid and Graphviz for pages."""
+"""A pipeline drawn: as text for a terminal, and in the languages of Mermaid and Graphviz for pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ class Edge(NamedTuple):
     end: str
 
 
-def nodes_and_edges(plan: Plan) -> tuple[list[Node], list[Edge]]:
+class Drawing(NamedTuple):
+    """`ends` are the nodes that a drawing as text begins with."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    ends: tuple[str, ...]
+
+
+def drawing_of(plan: Plan) -> Drawing:
     """Places, sources, views and sinks, in an order in which nothing comes before what it reads, if there is one."""
     nodes: list[Node] = []
     edges: list[Edge] = []
@@ -38,7 +47,8 @@ def nodes_and_edges(plan: Plan) -> tuple[list[Node], list[Edge]]:
     for number, one in enumerate(letters):
         nodes.append(_letters(f"l{number}", one.name, plan))
         edges.append(Edge(ids[one.name.lower()], f"l{number}"))
-    return nodes, edges
+    ends = tuple(node.id for node in nodes if node.kind in ("sink", "dead letters"))
+    return Drawing(plan.name, tuple(nodes), tuple(edges), ends)
 
 
 def _letters(node_id: str, relation: str, plan: Plan) -> Node:
@@ -82,12 +92,11 @@ def _sink(node_id: str, sink: Sink, plan: Plan) -> Node:
     return Node(node_id, "sink", sink.name, details)
 
 
-def as_text(plan: Plan) -> str:
-    """From each sink back to what it reads, for that is the question one has."""
-    nodes, edges = nodes_and_edges(plan)
-    by_id = {node.id: node for node in nodes}
+def as_text(drawing: Drawing) -> str:
+    """From each end back to what it reads, for that is the question one has."""
+    by_id = {node.id: node for node in drawing.nodes}
     before: dict[str, list[str]] = {}
-    for edge in edges:
+    for edge in drawing.edges:
         before.setdefault(edge.end, []).append(edge.start)
 
     def lines(node_id: str, lead: str, path: tuple[str, ...]) -> Iterator[str]:
@@ -97,10 +106,9 @@ def as_text(plan: Plan) -> str:
             yield f"{lead}{'└─' if last else '├─'} {_line(by_id[child])}"
             yield from lines(child, f"{lead}{'   ' if last else '│  '}", (*path, child))
 
-    drawn = [f"pipeline {plan.name}"]
-    for node in nodes:
-        if node.kind in ("sink", "dead letters"):
-            drawn += ["", _line(node), *lines(node.id, "", (node.id,))]
+    drawn = [f"pipeline {drawing.name}"]
+    for end in drawing.ends:
+        drawn += ["", _line(by_id[end]), *lines(end, "", (end,))]
     return "\n".join(drawn) + "\n"
 
 
@@ -108,31 +116,34 @@ def _line(node: Node) -> str:
     return f"{node.kind} {node.label}" + (f"  ({'; '.join(node.details)})" if node.details else "")
 
 
-def as_mermaid(plan: Plan) -> str:
+def as_mermaid(drawing: Drawing) -> str:
     shapes = {
         "stream": ("([", "])"),
         "table": ("[(", ")]"),
         "view": ("[", "]"),
         "sink": ("[[", "]]"),
-        "dead letters": ("[/", "/]"),
+        "letters": ("[/", "/]"),
     }
-    nodes, edges = nodes_and_edges(plan)
     drawn = ["flowchart LR"]
-    for node in nodes:
-        left, right = shapes[node.kind]
+    for node in drawing.nodes:
+        left, right = shapes[_shape(node)]
         label = "<br/>".join((node.label, *node.details)).replace('"', "#quot;")
         drawn.append(f'    {node.id}{left}"{label}"{right}')
-    return "\n".join([*drawn, *(f"    {edge.start} --> {edge.end}" for edge in edges)]) + "\n"
+    return "\n".join([*drawn, *(f"    {edge.start} --> {edge.end}" for edge in drawing.edges)]) + "\n"
 
 
-def as_dot(plan: Plan) -> str:
-    shapes = {"stream": "cds", "table": "cylinder", "view": "box", "sink": "folder", "dead letters": "note"}
-    nodes, edges = nodes_and_edges(plan)
+def as_dot(drawing: Drawing) -> str:
+    shapes = {"stream": "cds", "table": "cylinder", "view": "box", "sink": "folder", "letters": "note"}
     drawn = ["digraph pipeline {", "    rankdir=LR;"]
-    for node in nodes:
+    for node in drawing.nodes:
         label = "\\n".join((node.label, *node.details)).replace('"', '\\"')
-        drawn.append(f'    {node.id} [shape={shapes[node.kind]}, label="{label}"];')
-    return "\n".join([*drawn, *(f"    {edge.start} -> {edge.end};" for edge in edges), "}"]) + "\n"
+        drawn.append(f'    {node.id} [shape={shapes[_shape(node)]}, label="{label}"];')
+    return "\n".join([*drawn, *(f"    {edge.start} -> {edge.end};" for edge in drawing.edges), "}"]) + "\n"
 
 
-DRAWINGS: dict[str, Callable[[Plan], str]] = {"text": as_text, "mermaid": as_mermaid, "dot": as_dot}
+def _shape(node: Node) -> str:
+    """By the noun of its kind: a streaming table and a materialized view are kept, a temporary view is not."""
+    return "table" if node.kind == "materialized view" else node.kind.rpartition(" ")[2]
+
+
+DRAWINGS: dict[str, Callable[[Drawing], str]] = {"text": as_text, "mermaid": as_mermaid, "dot": as_dot}

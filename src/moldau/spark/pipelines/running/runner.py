@@ -53,6 +53,10 @@ class Running:
     broken: dict[str, int] = field(default_factory=dict)
     is_settled: bool = False  # a batch is finished, so that this checkpoint is the sink's
 
+    @property
+    def name(self) -> str:
+        return self.job.sink.name
+
     def as_json(self) -> dict[str, Any]:
         return {
             "state": self.state.value,

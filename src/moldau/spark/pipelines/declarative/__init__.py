@@ -1,0 +1,1 @@
+"""Projects of Spark's own Declarative Pipelines: kept running, watched and drawn."""

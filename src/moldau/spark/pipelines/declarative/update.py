@@ -1,0 +1,190 @@
+"""One update of a project: its definitions are read and handed to Spark, which runs every flow up to what is there."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from moldau.spark.pipelines.declarative.elements import Elements
+from moldau.spark.pipelines.declarative.project import Project, spec_of
+from moldau.spark.pipelines.declarative.server import ConnectServer
+from moldau.spark.pipelines.running.reasons import said_by
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession
+
+ALL = "all"
+_FLOW_EVENT = re.compile(r"Flow '?([^\s']+)'? (?:is|has) ([A-Z]+)\b(.*)", re.DOTALL)
+_RESOLVING = re.compile(r"Failed to resolve flow: '?([^\s']+?)'?\.?\s*\n(.*)", re.DOTALL)
+_ERROR = re.compile(r"^\s*Error:\s*", re.MULTILINE)
+
+
+class Step(Enum):
+    """How far a flow is in an update; the values are Spark's words."""
+
+    QUEUED = "QUEUED"
+    PLANNING = "PLANNING"
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    STOPPED = "STOPPED"
+    IDLE = "IDLE"
+    EXCLUDED = "EXCLUDED"
+
+
+class FlowEvent(NamedTuple):
+    flow: str
+    step: Step
+    reason: str | None = None
+
+
+class WrongDefinition(Exception):
+    """The project itself is wrong, or Spark takes it for wrong: the same files fail again."""
+
+
+class UpdateFailed(Exception):
+    """Some flow failed while it ran."""
+
+
+def flow_event(message: str) -> FlowEvent | None:
+    """What Spark says about a flow; None for what it says about the run as a whole."""
+    resolving = _RESOLVING.match(message)
+    if resolving:
+        return FlowEvent(resolving[1], Step.FAILED, _reason(resolving[2]))
+    found = _FLOW_EVENT.match(message)
+    if not found or found[2] not in Step.__members__:
+        return None
+    step = Step[found[2]]
+    return FlowEvent(found[1], step, _reason(found[3]) if step is Step.FAILED else None)
+
+
+def _reason(text: str) -> str | None:
+    said = _ERROR.split(text.strip(" .\n"), maxsplit=1)[-1]
+    return said_by(Exception(said)) if said else None
+
+
+class Update:
+    """`on_elements` hears what is defined before anything runs, `on_event` what happens to flows."""
+
+    def __init__(
+        self,
+        server: ConnectServer,
+        project: Project,
+        *,
+        on_elements: Callable[[Elements], None],
+        on_event: Callable[[FlowEvent], None],
+    ) -> None:
+        self._server = server
+        self._project = project
+        self._on_elements = on_elements
+        self._on_event = on_event
+        self._session: SparkSession | None = None
+        self._reasons: dict[str, str] = {}
+
+    def run(self, *, dry: bool = False, full_refresh: Sequence[str] = ()) -> None:
+        """Raises WrongDefinition, or UpdateFailed, or what Spark raises when it has gone."""
+        from pyspark.errors import AnalysisException, ParseException
+
+        spec = spec_of(self._project)
+        with self._server.session(spec.configuration) as self._session:
+            try:
+                self._run(self._session, spec, dry=dry, full_refresh=full_refresh)
+            except (AnalysisException, ParseException) as wrong:
+                raise WrongDefinition(self._told() or said_by(wrong)) from None
+            except (WrongDefinition, UpdateFailed):
+                raise
+            except Exception as wrong:
+                raise UpdateFailed(self._told() or said_by(wrong)) from None
+
+    def interrupt(self) -> None:
+        """From another thread: ends it now, wherever it is."""
+        if self._session is not None:
+            self._session.stop()
+
+    def define(self) -> Elements:
+        """Only what is defined, for a drawing."""
+        spec = spec_of(self._project)
+        with self._server.session(spec.configuration) as self._session:
+            return self._defined(self._session, spec)[1]
+
+    def _run(self, session: SparkSession, spec: Any, *, dry: bool, full_refresh: Sequence[str]) -> None:
+        from pyspark.pipelines.spark_connect_pipeline import start_run
+
+        graph, elements = self._defined(session, spec)
+        self._on_elements(elements)
+        everything = ALL in full_refresh
+        results = start_run(
+            session,  # type: ignore[arg-type]
+            graph,
+            full_refresh=[] if everything else list(full_refresh),
+            full_refresh_all=everything,
+            refresh=[],
+            dry=dry,
+            storage=spec.storage,
+        )
+        for result in results:
+            if "pipeline_event_result" in result:
+                self._note(flow_event(result["pipeline_event_result"].event.message))
+
+    def _note(self, event: FlowEvent | None) -> None:
+        if event is None:
+            return
+        if event.step is Step.FAILED:
+            self._reasons[event.flow] = event.reason or "failed"
+        elif event.step is Step.COMPLETED:
+            self._reasons.pop(event.flow, None)
+        self._on_event(event)
+
+    def _told(self) -> str:
+        """What Spark said of single flows; the failure of the run only says that there were some."""
+        return "; ".join(f"{flow}: {reason}" for flow, reason in self._reasons.items())
+
+    def _defined(self, session: SparkSession, spec: Any) -> tuple[str, Elements]:
+        from pyspark.pipelines.cli import register_definitions
+        from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
+        from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph
+
+        from moldau.spark.pipelines.declarative.registry import NotingRegistry
+
+        spark: Any = session
+        graph = create_dataflow_graph(
+            spark, default_catalog=spec.catalog, default_database=spec.database, sql_conf=spec.configuration
+        )
+        elements = Elements()
+        registry = NotingRegistry(SparkConnectGraphElementRegistry(spark, graph), spark.client, elements)
+        with _said_to(self._project.home / "definitions.log"):
+            try:
+                register_definitions(self._project.spec_file, registry, spec, spark, graph)
+            except Exception as wrong:
+                raise WrongDefinition(where_and_why(wrong, self._project.folder)) from None
+        return graph, elements
+
+
+@contextmanager
+def _said_to(log: Path) -> Iterator[None]:
+    """Spark tells on standard output which files it reads, each time; so may the files."""
+    with log.open("w") as file, redirect_stdout(file):
+        yield
+
+
+def where_and_why(wrong: Exception, folder: Path) -> str:
+    """The line of the project's own files that led to it, and the reason."""
+    reason = said_by(wrong)
+    if isinstance(wrong, SyntaxError) and wrong.filename:
+        return f"{_short(wrong.filename, folder)}:{wrong.lineno or 1}: {wrong.msg}"
+    if not type(wrong).__module__.startswith("pyspark"):
+        reason = f"{type(wrong).__name__}: {reason}"
+    own = [frame for frame in traceback.extract_tb(wrong.__traceback__) if Path(frame.filename).is_relative_to(folder)]
+    return f"{_short(own[-1].filename, folder)}:{own[-1].lineno}: {reason}" if own else reason
+
+
+def _short(name: str, folder: Path) -> str:
+    path = Path(name)
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else name
