@@ -29,7 +29,7 @@ def run(options: Namespace) -> int:
     configuration = spec_of(project).configuration
     folder = PipelineFolder(Plan(project.name), project.folder)
     with folder.locked():
-        print(f"pipeline {project.name}: starting Spark, then an update {schedule}", file=sys.stderr)
+        print(f"pipeline {project.name}: starting Spark; updates: {schedule}", file=sys.stderr)
         try:
             server = open_server(project, configuration, options.master)
         except NoSpark as wrong:

@@ -62,6 +62,7 @@ def load_project(path: Path, settings: Mapping[str, str] | None = None) -> Proje
 
 def spec_of(project: Project) -> PipelineSpec:
     """As Spark itself reads and judges it, with the settings of the command line."""
+    from pyspark.errors import PySparkException
     from pyspark.pipelines.cli import unpack_pipeline_spec
 
     said = dict(_read(project.spec_file))
@@ -70,11 +71,11 @@ def spec_of(project: Project) -> PipelineSpec:
         said["configuration"] = {**configuration, **project.settings}
     try:
         return unpack_pipeline_spec(said)
-    except (TypeError, KeyError):
+    except PySparkException as wrong:
+        raise PipelineError(Location(project.spec_file.name, 1), said_by(wrong)) from None
+    except (TypeError, KeyError, AttributeError):
         reason = "libraries: expected a list of entries such as `- glob: {include: transformations/**}`"
         raise PipelineError(Location(project.spec_file.name, 1), reason) from None
-    except Exception as wrong:
-        raise PipelineError(Location(project.spec_file.name, 1), said_by(wrong)) from None
 
 
 def _read(spec_file: Path) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import Message
+from pyspark.errors import ParseException
 from pyspark.pipelines import output as outputs
 from pyspark.pipelines.flow import AutoCdcFlow
 from pyspark.pipelines.flow import Flow as SparkFlow
@@ -15,7 +16,8 @@ from pyspark.pipelines.graph_element_registry import GraphElementRegistry
 from pyspark.sql.connect import proto
 
 from moldau.spark.pipelines.declarative.elements import DataSource, Elements, Flow, Output, OutputKind
-from moldau.spark.pipelines.declarative.statements import read_statements
+from moldau.spark.pipelines.declarative.statements import inputs_of, read_statements
+from moldau.spark.pipelines.running.reasons import said_by
 
 KINDS: dict[type[outputs.Output], OutputKind] = {
     outputs.StreamingTable: OutputKind.STREAMING_TABLE,
@@ -23,6 +25,10 @@ KINDS: dict[type[outputs.Output], OutputKind] = {
     outputs.TemporaryView: OutputKind.TEMPORARY_VIEW,
     outputs.Sink: OutputKind.SINK,
 }
+
+
+class WrongSql(Exception):
+    """A statement that Spark can't parse, with the file that has it."""
 
 
 class NotingRegistry(GraphElementRegistry):
@@ -52,13 +58,19 @@ class NotingRegistry(GraphElementRegistry):
 
     def register_sql(self, sql_text: str, file_path: Path) -> None:
         read_statements(sql_text, self._elements)
-        self._spark.register_sql(sql_text, file_path)
+        try:
+            self._spark.register_sql(sql_text, file_path)
+        except ParseException as wrong:
+            raise WrongSql(f"{file_path}: {said_by(wrong)}") from None
 
 
 def _flow(name: str, target: str, plan: Message) -> Flow:
-    inputs, sources = [], []
+    inputs: list[str] = []
+    sources = []
     for read in _reads(plan):
-        if read.HasField("named_table"):
+        if isinstance(read, proto.SQL):
+            inputs += inputs_of(read.query)
+        elif read.HasField("named_table"):
             inputs.append(read.named_table.unparsed_identifier.replace("`", ""))
         elif read.HasField("data_source"):
             source = read.data_source
@@ -67,7 +79,7 @@ def _flow(name: str, target: str, plan: Message) -> Flow:
 
 
 def _reads(message: Message) -> Iterator[Any]:
-    if isinstance(message, proto.Read):
+    if isinstance(message, proto.Read | proto.SQL):
         yield message
         return
     for descriptor, value in message.ListFields():

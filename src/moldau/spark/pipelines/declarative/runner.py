@@ -221,8 +221,9 @@ class ProjectRunner:
             one.took_ms = int((time.monotonic() - one.started_s) * 1000)
             one.rejected.outdate()
         elif event.step is Step.FAILED:
+            if event.reason != one.reason:  # Spark itself tries a flow three times, and fails for the same reason
+                self._say(f"{self._project.name}: flow {one.name} failed: {event.reason}")
             one.state, one.reason = State.WAITING, event.reason
-            self._say(f"{self._project.name}: flow {one.name} failed: {event.reason}")
 
     def _find_topics(self, one: RunningFlow, query_name: str) -> None:
         one.topics = topics_of(query_name, self._streams[one.name])

@@ -35,14 +35,14 @@ def read_statements(text: str, elements: Elements) -> None:
         if changes:
             elements.add_flow(Flow(_plain(changes[1]), _plain(changes[2]), (_plain(changes[3]),)))
         elif flow:
-            elements.add_flow(Flow(_plain(flow[1]), _plain(flow[2]), _inputs(statement[flow.end() :])))
+            elements.add_flow(Flow(_plain(flow[1]), _plain(flow[2]), inputs_of(statement[flow.end() :])))
         elif output:
             name = _plain(output[2])
             kind = _KINDS.get(" ".join(output[1].lower().split()), OutputKind.TEMPORARY_VIEW)
             elements.add_output(Output(name, kind))
             query = _QUERY.search(statement, output.end())
             if query:
-                elements.add_flow(Flow(name, name, _inputs(statement[query.end() :])))
+                elements.add_flow(Flow(name, name, inputs_of(statement[query.end() :])))
 
 
 def _statements(text: str) -> Iterator[str]:
@@ -56,7 +56,7 @@ def _statements(text: str) -> Iterator[str]:
         return
     first = None
     for token in tokens:
-        if token.text == ";":
+        if token.token_type.name == "SEMICOLON":
             if first is not None:
                 yield text[first : token.start]
             first = None
@@ -66,7 +66,8 @@ def _statements(text: str) -> Iterator[str]:
         yield text[first:]
 
 
-def _inputs(query: str) -> tuple[str, ...]:
+def inputs_of(query: str) -> tuple[str, ...]:
+    """The tables and views that a query names; none where it is beyond the parser."""
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError

@@ -151,7 +151,7 @@ class Update:
         from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
         from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph
 
-        from moldau.spark.pipelines.declarative.registry import NotingRegistry
+        from moldau.spark.pipelines.declarative.registry import NotingRegistry, WrongSql
 
         spark: Any = session
         graph = create_dataflow_graph(
@@ -162,6 +162,8 @@ class Update:
         with _said_to(self._project.home / "definitions.log"):
             try:
                 register_definitions(self._project.spec_file, registry, spec, spark, graph)
+            except WrongSql as wrong:
+                raise WrongDefinition(str(wrong)) from None
             except Exception as wrong:
                 raise WrongDefinition(where_and_why(wrong, self._project.folder)) from None
         return graph, elements
