@@ -93,6 +93,7 @@ def parse(arguments: list[str]) -> Namespace:
     checking.add_argument("--quick", action="store_true", help="without Spark: only what the file itself shows")
     checking.add_argument("--master", help="Spark to check with")
     drawing = action("graph", graph, "draw it")
+    drawing.add_argument("--master", help="Spark to read a spark-pipeline.yml with; other files need none")
     drawing.add_argument("--as", dest="drawing", choices=tuple(DRAWINGS), default="text")
     add_output_option(action("status", status, "how its queries are"))
     action("stop", stop, "end it where it runs; it goes on from there when it is run again")

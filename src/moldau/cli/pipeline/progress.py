@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TextIO
@@ -25,11 +26,13 @@ class ProgressLines:
         self._redraws = output.isatty()
         self._drawn = 0
         self._last_s = 0.0
+        self._drawing = threading.Lock()
 
     def say(self, text: str) -> None:
-        """An event, above the lines that change."""
-        self._erase()
-        print(text, file=self._output, flush=True)
+        """An event, above the lines that change; from any thread."""
+        with self._drawing:
+            self._erase()
+            print(text, file=self._output, flush=True)
 
     def show(self, queries: Sequence[Shown]) -> None:
         if self._quiet:
@@ -37,13 +40,15 @@ class ProgressLines:
         if not self._redraws and time.monotonic() - self._last_s < LOG_EVERY_S:
             return
         self._last_s = time.monotonic()
-        self._draw(queries)
-        self._drawn = len(queries) if self._redraws else 0
+        with self._drawing:
+            self._draw(queries)
+            self._drawn = len(queries) if self._redraws else 0
 
     def finish(self, queries: Sequence[Shown]) -> None:
         """How it ended; these lines stay."""
         if not self._quiet:
-            self._draw(queries)
+            with self._drawing:
+                self._draw(queries)
 
     def _draw(self, queries: Sequence[Shown]) -> None:
         self._erase()

@@ -90,7 +90,8 @@ def _defined(options: Namespace, project: Project, *, is_checked: bool) -> Eleme
     print(f"pipeline {project.name}: starting Spark", file=sys.stderr)
     found: list[Elements] = []
     try:
-        server = open_server(project, spec_of(project).configuration, getattr(options, "master", None))
+        configuration, master = spec_of(project).configuration, getattr(options, "master", None)
+        server = open_server(project, configuration, master, keeps_tables=False)
         update = Update(server, project, on_elements=found.append, on_event=lambda _: None)
         if is_checked:
             update.run(dry=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moldau.core.clock import Clock, SystemClock
-from moldau.spark.pipelines.declarative.elements import Elements
+from moldau.spark.pipelines.declarative.elements import DataSource, Elements
 from moldau.spark.pipelines.declarative.lag import FlowTopics, Position, position_of, topics_of
 from moldau.spark.pipelines.declarative.project import Project
 from moldau.spark.pipelines.declarative.server import ConnectServer
@@ -115,6 +115,7 @@ class ProjectRunner:
         self._restarts = 0
         self._looked_s = 0.0
         self._updated_ms: int | None = None
+        self._streams: dict[str, list[DataSource]] = {}
 
     def stop(self) -> None:
         """Called by a signal's handler: only takes note."""
@@ -150,6 +151,9 @@ class ProjectRunner:
         while running.thread.is_alive():
             running.thread.join(WATCH_S)
             self._publish(on_progress)
+            if self._server.has_died:
+                # The client would look for it for minutes, in a thread that nobody has to wait for.
+                return ConnectionError("its process has ended")
             if not interrupted and self._stopping_s and time.monotonic() > self._stopping_s + STOP_GRACE_S:
                 interrupted = True
                 update.interrupt()
@@ -183,8 +187,8 @@ class ProjectRunner:
         self._say(f"{self._project.name}: the update failed and is tried again in {wait_s} s: {_reason(wrong)}")
         for one in self.queries:
             one.restarts = self._restarts
-            if one.state is not State.RUNNING:
-                one.state = State.WAITING
+            if not isinstance(wrong, UpdateFailed):  # nothing ran, so no flow has a reason of its own
+                one.state, one.reason = State.WAITING, _reason(wrong)
         return wait_s
 
     def _wait(self, until_s: float, on_progress: Callable[[Sequence[RunningFlow]], None]) -> None:

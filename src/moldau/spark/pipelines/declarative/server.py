@@ -56,14 +56,18 @@ class ConnectServer:
             session.stop()
 
 
-def open_server(project: Project, configuration: Mapping[str, str], master: str | None) -> ConnectServer:
-    """Raises NoSpark."""
+def open_server(
+    project: Project, configuration: Mapping[str, str], master: str | None, *, keeps_tables: bool = True
+) -> ConnectServer:
+    """Raises NoSpark. One process at a time can have the project's tables; to look at definitions needs none."""
     if master is not None and master.startswith(CONNECT):
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
         return ConnectServer(master)
     # Nobody else on this machine may run queries there. Spark takes the token from the environment.
     os.environ.setdefault(TOKEN, str(uuid.uuid4()))
-    settings = {**_places(project), **configuration, **SERVER_SETTINGS}
+    # Tables are where `spark-pipelines run` has them when it is run in the project's folder.
+    warehouse = {"spark.sql.warehouse.dir": str(project.folder / "spark-warehouse")}
+    settings = {**warehouse, **(_catalog(project) if keeps_tables else {}), **configuration, **SERVER_SETTINGS}
     spark = open_session(f"moldau pipeline {project.name}", master, settings, log=project.home / "spark.log")
     context: Any = spark.sparkContext
     service = getattr(context._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")
@@ -73,15 +77,14 @@ def open_server(project: Project, configuration: Mapping[str, str], master: str 
     return ConnectServer(f"{CONNECT}localhost:{port}", context._gateway.proc)
 
 
-def _places(project: Project) -> dict[str, str]:
-    """Tables where `spark-pipelines run` has them when it is run in the project's folder, and a catalog that stays.
+def _catalog(project: Project) -> dict[str, str]:
+    """A catalog that stays.
 
     Spark's default catalog is gone with the process, while the tables' files are still there: the second run of a
     project would fail with LOCATION_ALREADY_EXISTS.
     """
     catalog = f"jdbc:derby:;databaseName={project.home / 'catalog'};create=true"
     return {
-        "spark.sql.warehouse.dir": str(project.folder / "spark-warehouse"),
         "spark.sql.catalogImplementation": "hive",
         "spark.hadoop.javax.jdo.option.ConnectionURL": catalog,
         "spark.driver.defaultJavaOptions": f'"-Dderby.stream.error.file={project.home / "derby.log"}"',

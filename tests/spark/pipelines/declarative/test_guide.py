@@ -1,0 +1,84 @@
+"""The guide of Spark's own pipelines: its project and its commands, taken out of it and run one after the other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import moldau
+from tests.brokers import PROJECT
+from tests.guides.code_blocks import ADDRESS, blocks
+
+pytest.importorskip("yaml", reason="the extra `pipelines` is not installed")
+
+GUIDE = "docs/guides/declarative-pipelines.md"
+RUN_S_MAX = 400.0
+FILE = re.compile(r"^`(shop/[\w./-]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+GRAPH = """\
+pipeline shop
+
+materialized view customers
+└─ streaming table orders
+   └─ stream topic orders
+
+sink large_orders  (into topic large-orders)
+└─ streaming table orders
+   └─ stream topic orders
+"""
+
+
+@pytest.fixture
+def servers() -> Iterator[str]:
+    with moldau.run() as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture
+def files() -> dict[str, str]:
+    return dict(FILE.findall((PROJECT / GUIDE).read_text()))
+
+
+def test_the_guide_shows_the_example(files: dict[str, str]) -> None:
+    example = PROJECT / "examples" / "shop"
+    there = [path for path in example.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert files == {f"shop/{path.relative_to(example)}": path.read_text() for path in there}
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(900)
+def test_its_commands_do_what_it_says(servers: str, files: dict[str, str], tmp_path: Path) -> None:
+    def run(command: str) -> str:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        ended = subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "MOLDAU_BOOTSTRAP_SERVERS": servers},
+            capture_output=True,
+            text=True,
+            timeout=RUN_S_MAX,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert "Traceback" not in ended.stderr
+        return ended.stdout
+
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        mine = text.replace("file:///tmp/moldau-shop", f"file://{tmp_path}/storage").replace(ADDRESS, servers)
+        (tmp_path / name).write_text(mine)
+    put, graph, update, status, results = blocks(GUIDE, "sh")
+    run(put)
+    assert run(f"{graph.strip()} --master 'local[2]'") == GRAPH
+    run(f"{update.strip()} --master 'local[2]'")
+    (shown,) = [block for block in blocks(GUIDE, "") if block.startswith("QUERY")]
+    assert run(status) == shown
+    large, letters = run(results).split("\n", 1)
+    assert large == '{"id":"o-1","amount":120.0}'
+    assert "not JSON" in letters
