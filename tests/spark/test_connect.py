@@ -33,6 +33,20 @@ create sink newest into database 'newest' key (id) upsert with (url = '{url}', o
 """
 
 
+COPY = """\
+from pyspark import pipelines as dp
+
+SERVERS = "{bootstrap}"
+dp.create_sink("copies", "moldau", {{"kafka.bootstrap.servers": SERVERS, "topic": "{target}"}})
+
+
+@dp.append_flow(target="copies")
+def copy():
+    records = spark.readStream.format("moldau").option("kafka.bootstrap.servers", SERVERS)
+    return records.option("subscribe", "{source}").option("startingOffsets", "earliest").load().select("value")
+"""
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with connect_server("local-cluster[2,1,1024]", tmp_path_factory.mktemp("connect")) as url:
@@ -114,6 +128,21 @@ def test_a_wrong_option_is_named(remote: SparkSession, topics: Topics) -> None:
     topic = topics.create()
     with pytest.raises(Exception, match="startingOffsets was probably meant"):
         read(remote, topics, topic, startingOffset="earliest").collect()
+
+
+def test_a_project_of_declarative_pipelines(server: str, topics: Topics, tmp_path: Path) -> None:
+    pytest.importorskip("yaml", reason="the extra `pipelines` is not installed")
+    source, target = topics.create(partitions=2), topics.create()
+    topics.produce(source, [b"%d" % each for each in range(100)])
+    (tmp_path / "spark-pipeline.yml").write_text(
+        f"name: {source}\nstorage: {(tmp_path / 'storage').as_uri()}\nlibraries:\n  - glob: {{include: copy.py}}\n"
+    )
+    (tmp_path / "copy.py").write_text(COPY.format(bootstrap=topics.bootstrap, source=source, target=target))
+    run = command("pipeline", "run", str(tmp_path), "--once", "--master", server)
+    ended = subprocess.run(run, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    assert Counter(topics.values(target)) == Counter(b"%d" % each for each in range(100))
+    assert "lag 0" in ended.stderr
 
 
 def test_a_pipeline_upserts(server: str, topics: Topics, tmp_path: Path) -> None:

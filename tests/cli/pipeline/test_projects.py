@@ -114,17 +114,28 @@ def test_a_spark_that_dies_ends_it(bootstrap: str, tool: Tool, project: Path, tm
 @pytest.mark.long
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("action", "code"), [(("check",), 2), (("run", "--once"), 1), (("run",), 1)])
+@pytest.mark.parametrize(
+    ("arguments", "code", "query", "reason"),
+    [
+        (("check",), 2, "SELECT nope FROM orders", "customers: [UNRESOLVED_COLUMN.WITH_SUGGESTION]"),
+        (("run",), 1, "SELECT nope FROM orders", "shop: spark_catalog.default.customers: [UNRESOLVED_COLUMN"),
+        (
+            ("run", "--once", "--set", "spark.sql.pipelines.maxFlowRetryAttempts=0"),
+            1,
+            "SELECT assert_true(id < 0) FROM range(1)",
+            "shop: the update failed: spark_catalog.default.customers: '(id < 0)' is not true!",
+        ),
+    ],
+)
 def test_a_wrong_project_ends_with_a_line(
-    bootstrap: str, project: Path, tmp_path: Path, action: tuple[str, ...], code: int
+    bootstrap: str, project: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, query: str, reason: str
 ) -> None:
-    (project / "transformations" / "customers.sql").write_text(
-        "CREATE MATERIALIZED VIEW customers AS SELECT nope FROM orders"
-    )
+    sql = project / "transformations" / "customers.sql"
+    sql.write_text(f"CREATE MATERIALIZED VIEW customers AS {query}")
     said = tmp_path / "run.err"
-    with running(bootstrap, action[0], str(project), *action[1:], *MASTER, error=said) as process:
+    with running(bootstrap, *arguments, str(project), *MASTER, error=said) as process:
         assert process.wait(400) == code, said.read_text()
-    assert "spark_catalog.default.customers: [UNRESOLVED_COLUMN.WITH_SUGGESTION]" in said.read_text()
+    assert reason in said.read_text()
     assert "Traceback" not in said.read_text()
 
 

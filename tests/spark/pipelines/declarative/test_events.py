@@ -35,6 +35,10 @@ from moldau.spark.pipelines.declarative.update import FlowEvent, Step, flow_even
             ),
         ),
         ("Failed to resolve flow due to upstream failure: 'spark_catalog.default.w'.\nError: it could not", None),
+        (
+            "Flow 'spark_catalog.default.bv' SKIPPED due to upstream failure(s).",
+            FlowEvent("spark_catalog.default.bv", Step.SKIPPED),
+        ),
         ("Run is COMPLETED.", None),
         ("Flow a is WALTZING.", None),
     ],

@@ -228,6 +228,8 @@ class ProjectRunner:
             if event.reason != one.reason:  # Spark itself tries a flow three times, and fails for the same reason
                 self._say(f"{self._project.name}: flow {one.name} failed: {event.reason}")
             one.state, one.reason = State.WAITING, event.reason
+        elif event.step is Step.SKIPPED:
+            one.state, one.reason = State.WAITING, "it reads what failed"
 
     def _find_topics(self, one: RunningFlow, query_name: str) -> None:
         one.topics = topics_of(query_name, self._streams[one.name])

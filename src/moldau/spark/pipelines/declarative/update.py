@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
 
 ALL = "all"
-_FLOW_EVENT = re.compile(r"Flow '?([^\s']+)'? (?:is|has) ([A-Z]+)\b(.*)", re.DOTALL)
+_FLOW_EVENT = re.compile(r"Flow '?([^\s']+)'? (?:(?:is|has) )?([A-Z]+)\b(.*)", re.DOTALL)
 _RESOLVING = re.compile(r"Failed to resolve flow: '?([^\s']+?)'?\.?\s*\n(.*)", re.DOTALL)
 _ERROR = re.compile(r"^\s*Error:\s*", re.MULTILINE)
 
