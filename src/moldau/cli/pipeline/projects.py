@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from argparse import Namespace
@@ -40,6 +41,9 @@ def run(options: Namespace) -> int:
             signal.signal(name, lambda *_: runner.stop())
         ended_well = runner.run(lines.show, full_refresh=options.full_refresh or ())
         lines.finish(runner.queries)
+    if server.has_died:
+        sys.stderr.flush()
+        os._exit(FAILED)  # PySpark's own way out looks for the server that has gone, for minutes
     return OK if ended_well else FAILED
 
 

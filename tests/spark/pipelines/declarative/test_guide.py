@@ -77,7 +77,7 @@ def test_its_commands_do_what_it_says(servers: str, files: dict[str, str], tmp_p
     run(put)
     assert run(f"{graph.strip()} --master 'local[2]'") == GRAPH
     run(f"{update.strip()} --master 'local[2]'")
-    (shown,) = [block for block in blocks(GUIDE, "") if block.startswith("QUERY")]
+    (shown,) = blocks(GUIDE, "text")
     assert run(status) == shown
     large, letters = run(results).split("\n", 1)
     assert large == '{"id":"o-1","amount":120.0}'
