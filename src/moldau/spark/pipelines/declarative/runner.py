@@ -20,8 +20,9 @@ from moldau.spark.pipelines.running.reasons import said_by
 from moldau.spark.pipelines.running.rejected import RejectedRecords
 from moldau.spark.pipelines.running.runner import BACK_OFF_S, State
 
-WATCH_S = 0.2
+WATCH_S = 0.5
 LOOK_EVERY_S = 5.0
+LOOK_AGAIN_S = 60.0  # a cluster that does not answer must not hold up the run again and again
 # An update that is cut off leaves a materialized view empty until the next one: it may finish first.
 STOP_GRACE_S = 30.0
 ENDS = (Step.COMPLETED, Step.IDLE, Step.EXCLUDED)
@@ -113,7 +114,7 @@ class ProjectRunner:
         self._updates = 0
         self._failures = 0
         self._restarts = 0
-        self._looked_s = 0.0
+        self._look_s = 0.0
         self._updated_ms: int | None = None
         self._streams: dict[str, list[DataSource]] = {}
 
@@ -154,12 +155,15 @@ class ProjectRunner:
             if self._server.has_died:
                 # The client would look for it for minutes, in a thread that nobody has to wait for.
                 return ConnectionError("its process has ended")
-            if not interrupted and self._stopping_s and time.monotonic() > self._stopping_s + STOP_GRACE_S:
+            if self._stopping_s and time.monotonic() > self._stopping_s + STOP_GRACE_S:
+                if not interrupted:
+                    threading.Thread(target=update.interrupt, name="interrupt", daemon=True).start()
+                elif time.monotonic() > self._stopping_s + 2 * STOP_GRACE_S:
+                    break
                 interrupted = True
-                update.interrupt()
         if running.wrong is None:
             self._updated_ms = int((time.monotonic() - started_s) * 1000)
-        self._looked_s = 0.0
+        self._look_s = 0.0
         return None if interrupted else running.wrong
 
     def _is_final(self, wrong: Exception) -> bool:
@@ -244,24 +248,30 @@ class ProjectRunner:
                 return one
         return None
 
-    def _look(self) -> None:
-        if time.monotonic() < self._looked_s + LOOK_EVERY_S:
+    def _look(self, *, at_once: bool) -> None:
+        now_s = time.monotonic()
+        if now_s < self._look_s:
             return
-        self._looked_s = time.monotonic()
+        pause_s = LOOK_EVERY_S
         for one in self.queries:
-            one.position = position_of(one.topics) or one.position
-            one.rejected.refresh(now_s=time.monotonic(), at_once=True)
+            position = position_of(one.topics)
+            if one.topics and position is None:
+                pause_s = LOOK_AGAIN_S
+                break
+            one.position = position
+            one.rejected.refresh(now_s=now_s, at_once=at_once)
+        self._look_s = time.monotonic() + pause_s
 
     def _finish(self) -> None:
         for one in self.queries:
             if one.state is not State.FAILED:
                 is_done = self._schedule.is_once and self._stopping_s is None
                 one.state = State.DONE if is_done else State.STOPPED
-        self._looked_s = 0.0
+        self._look_s = 0.0
         self._publish(lambda _: None, over=True)
 
     def _publish(self, on_progress: Callable[[Sequence[RunningFlow]], None], *, over: bool = False) -> None:
-        self._look()
+        self._look(at_once=over)
         self._folder.write_status(
             {
                 "pipeline": self._project.name,
