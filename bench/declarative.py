@@ -39,11 +39,8 @@ class Shop:
         self.project = load_project(path)
         self.project.home.mkdir(parents=True)
         self.producer = Producer({"bootstrap.servers": servers})
-        for made in (
-            AdminClient({"bootstrap.servers": servers})
-            .create_topics([NewTopic("orders", 2), NewTopic("large-orders", 2)])
-            .values()
-        ):
+        admin = AdminClient({"bootstrap.servers": servers})
+        for made in admin.create_topics([NewTopic("orders", 2), NewTopic("large-orders", 2)]).values():
             made.result()
 
     def order(self, count: int) -> None:
