@@ -60,7 +60,7 @@ def test_everything_that_is_written_is_drawn() -> None:
         "p.sql",
         name="shop",
     )
-    drawn = as_text(plan)
+    drawn = as_text(drawing_of(plan))
     assert "stream orders  (from topic orders; what does not fit into topic orders.dead-letters)" in drawn
     assert "stream clicks  (from topic clicks; what does not fit is left out)" in drawn
     assert drawn.endswith(
@@ -70,6 +70,6 @@ def test_everything_that_is_written_is_drawn() -> None:
     )
     assert (
         '    l0[/"priced<br/>into topic shop.priced.dead-letters<br/>by lake, copies"/]'
-        in as_mermaid(plan).splitlines()
+        in as_mermaid(drawing_of(plan)).splitlines()
     )
-    assert "    r2 -> l0;" in as_dot(plan).splitlines()
+    assert "    r2 -> l0;" in as_dot(drawing_of(plan)).splitlines()
