@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -46,26 +47,57 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A PostgreSQL that can be crashed: it comes back with what was durable, as after a loss of power."""
+
+    url: str
+    folder: Path
+    port: int
+
+    def start(self) -> None:
+        settings = f"-c listen_addresses=127.0.0.1 -p {self.port} -k {self.folder} -c fsync=off"
+        self.run("pg_ctl", "-D", str(self.data), "-o", settings, "-l", str(self.folder / "log"), "-w", "start")
+
+    def crash(self) -> None:
+        self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "-w", "stop")
+
+    def restart_after_crash(self) -> None:
+        self.crash()
+        self.start()
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def run(self, program: str, *arguments: str) -> None:
+        # The server refuses to run as root.
+        user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
+        command = [*user, str(installed_programs() / program), *arguments]
+        subprocess.run(command, cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def postgresql_server() -> Iterator[Server]:
+    """A new and empty one."""
+    installed_programs()
+    folder, port = Path(tempfile.mkdtemp(prefix="moldau-postgresql-")), free_port()
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+    server = Server(f"postgresql://moldau@127.0.0.1:{port}/postgres", folder, port)
+    try:
+        server.run("initdb", "-D", str(server.data), "-A", "trust", "-U", "moldau", "--no-sync")
+        server.start()
+        try:
+            yield server
+        finally:
+            server.crash()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def running_postgresql() -> Iterator[str]:
     """The URL of a new and empty database."""
-    binaries, folder = installed_programs(), Path(tempfile.mkdtemp(prefix="moldau-postgresql-"))
-    # The server refuses to run as root.
-    user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
-    if user:
-        shutil.chown(folder, "postgres", "postgres")
-    port, data = free_port(), folder / "data"
-
-    def run(program: str, *arguments: str) -> None:
-        subprocess.run([*user, str(binaries / program), *arguments], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-    try:
-        run("initdb", "-D", str(data), "-A", "trust", "-U", "moldau", "--no-sync")
-        settings = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off"
-        run("pg_ctl", "-D", str(data), "-o", settings, "-l", str(folder / "log"), "-w", "start")
-        try:
-            yield f"postgresql://moldau@127.0.0.1:{port}/postgres"
-        finally:
-            run("pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with postgresql_server() as server:
+        yield server.url

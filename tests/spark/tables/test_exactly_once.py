@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
-from tests.spark.tables.sinks import KINDS, Sink
+from tests.spark.tables.postgresql import postgresql_server
+from tests.spark.tables.sinks import KINDS, Sink, sink_of
 from tests.spark.tables.streams import (
     forget_newest_commit,
     newest_commit,
@@ -128,3 +130,38 @@ def test_for_each_batch_is_exact_with_its_number(
         if attempt == 0:
             forget_newest_commit(checkpoint)
     assert sink.ids() == list(range(8))
+
+
+def waiting_in_the_second_task(frame: DataFrame, go: Path) -> DataFrame:
+    def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import time
+
+        from pyspark import TaskContext
+
+        context, deadline = TaskContext.get(), time.monotonic() + PAUSE_S_MAX
+        while context is not None and context.partitionId() == 1 and not go.exists():
+            assert time.monotonic() < deadline, "nobody said go"
+            time.sleep(0.02)
+        yield from batches
+
+    return frame.mapInArrow(wait, frame.schema)
+
+
+def test_a_database_that_crashes_in_mid_batch_loses_and_repeats_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """One task has staged its rows when the server crashes, the other stages its own after the recovery."""
+    ids = put_batches(tmp_path / "input", range(100), range(100, 200))
+    with postgresql_server() as server:
+        sink = sink_of("postgresql", tmp_path, name="orders", url=server.url)
+        frame = waiting_in_the_second_task(read_batches(spark, tmp_path / "input"), tmp_path / "go")
+        query = start(frame, sink.format, sink.options, tmp_path / "checkpoint")
+        deadline = time.monotonic() + PAUSE_S_MAX
+        while not sink.staged():
+            assert time.monotonic() < deadline, "the first task never staged its rows"
+            time.sleep(0.05)
+        server.restart_after_crash()
+        (tmp_path / "go").touch()
+        with pytest.raises(Exception, match="rows for batch 0, and 0 are left"):
+            query.awaitTermination()
+        assert (sink.ids(), sink.staged()) == ([], [])
+        start(frame, sink.format, sink.options, tmp_path / "checkpoint").awaitTermination()
+        assert (sink.ids(), sink.staged()) == (ids, [])

@@ -20,6 +20,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 GROUP_ROWS = 128 * 1024
 GROUP_BYTES = 64 << 20
 FOLDER = "moldau"
+ATTEMPT_END = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class StagingArea:
 
     query_id: str
     batch: int | None
+    # Two drivers may be at the same batch, one of them thought dead: what it gives up is its own and nobody else's.
+    attempt: str = ""
 
     @property
     def label(self) -> str:
@@ -47,6 +50,17 @@ def unnumbered_area() -> StagingArea:
     return StagingArea(uuid.uuid4().hex, None)
 
 
+class StagedRowsLost(RuntimeError):
+    """Rows that a task staged are not there any more; the batch has to be run again."""
+
+    def __init__(self, area: StagingArea, *, staged: int, left: int) -> None:
+        batch = "this write" if area.batch is None else f"batch {area.batch}"
+        super().__init__(
+            f"a task staged {staged} rows for {batch}, and {left} are left: the database crashed in between, or"
+            " somebody removed them. Nothing of the batch is in the table; run it again"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class StagedFile:
     path: str
@@ -55,18 +69,30 @@ class StagedFile:
     statistics: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StagedTable:
+    """Where rows wait in a database."""
+
+    name: str
+    rows: int
+
+
 @dataclass(frozen=True)
 class Staged(WriterCommitMessage):
-    """What one task has ready; `name` is a staged table where rows wait in a database instead of a file."""
+    """What one task has ready: nothing if it had no rows. The counts are what a commit has to find."""
 
     area: StagingArea
     file: StagedFile | None = None
-    name: str | None = None
+    table: StagedTable | None = None
 
 
 def files_of(staged: Sequence[Staged]) -> list[StagedFile]:
     """In the order of the tasks; a task without rows has no file."""
     return [message.file for message in staged if message.file is not None]
+
+
+def tables_of(staged: Sequence[Staged]) -> list[StagedTable]:
+    return [message.table for message in staged if message.table is not None]
 
 
 def row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -103,7 +129,7 @@ class FileStage:
         first = next(groups, None)
         if first is None:
             return None
-        path = f"{area.folder}/{uuid.uuid4().hex}.parquet"
+        path = f"{area.folder}/{area.attempt}{ATTEMPT_END}{uuid.uuid4().hex}.parquet"
         self.filesystem.create_dir(self._full(area.folder), recursive=True)
         try:
             metadata = self._write_groups(path, first, groups)
@@ -137,8 +163,21 @@ class FileStage:
             except OSError:
                 continue
 
+    def check(self, files: Sequence[StagedFile], area: StagingArea) -> None:
+        """All that was staged is there: a table would name a file that is gone, and a reader would stumble over it."""
+        for file, info in zip(
+            files, self.filesystem.get_file_info([self._full(one.path) for one in files]), strict=True
+        ):
+            if info.size != file.size_bytes:
+                raise StagedRowsLost(area, staged=file.rows, left=0)
+
+    def of_attempt(self, area: StagingArea) -> list[str]:
+        """What this attempt at the batch has staged, whether its tasks came to an end or not."""
+        paths = self.leftovers(area, kept=())
+        return [path for path in paths if path.rpartition("/")[2].partition(ATTEMPT_END)[0] == area.attempt]
+
     def leftovers(self, area: StagingArea, kept: Iterable[str]) -> list[str]:
-        """Files of killed or superseded tasks of a batch that has just been committed."""
+        """Files of killed or superseded tasks of a batch that has just been committed, by whichever attempt."""
         selector = fs.FileSelector(self._full(area.folder), allow_not_found=True)
         found = (info.base_name for info in self.filesystem.get_file_info(selector) if info.type == fs.FileType.File)
         keep = set(kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
@@ -13,6 +14,9 @@ from moldau.spark.running_batch import running_batch
 from moldau.spark.tables.options import Delivery, WriteOptions
 from moldau.spark.tables.staging import Staged, StagingArea, unnumbered_area
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
+
+# Attempts at one batch are few; names of staged tables have room for no more.
+ATTEMPT_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
     def __init__(self, target: Target, *, overwrite: bool) -> None:
         self._target = target
         self._overwrite = overwrite
+        self._attempt = uuid.uuid4().hex[:ATTEMPT_DIGITS]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         running = running_batch()
@@ -63,7 +68,8 @@ class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
         options = self._target.options
         if options.delivery is Delivery.AT_LEAST_ONCE:
             return self._target.stage(iterator, unnumbered_area())
-        return self._target.stage(iterator, StagingArea(options.query_id or running.query_id, running.batch))
+        area = StagingArea(options.query_id or running.query_id, running.batch, attempt=self._attempt)
+        return self._target.stage(iterator, area)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         staged = staged_of(messages)
@@ -89,7 +95,7 @@ class BatchWriter(ArrivesInWorkers, DataSourceArrowWriter):
         self._area = unnumbered_area()
         options = target.options
         if options.query_id and options.batch is not None and options.delivery is Delivery.EXACTLY_ONCE:
-            self._area = StagingArea(options.query_id, options.batch)
+            self._area = StagingArea(options.query_id, options.batch, attempt=uuid.uuid4().hex[:ATTEMPT_DIGITS])
         self._overwrite = overwrite
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,15 @@ from moldau.spark.tables.databases.table_names import (
     TableName,
     quoted,
 )
-from moldau.spark.tables.staging import FileStage, Staged, StagingArea, files_of
+from moldau.spark.tables.staging import (
+    FileStage,
+    Staged,
+    StagedRowsLost,
+    StagedTable,
+    StagingArea,
+    files_of,
+    tables_of,
+)
 
 if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor
@@ -61,8 +70,11 @@ class Database(Protocol):
 
     def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None: ...
 
-    def clean(self, connection: Connection, area: StagingArea, *, table: TableName) -> None:
-        """Removes what killed tasks left in this area, and in those that were given up a day ago or earlier."""
+    def clean(self, connection: Connection, area: StagingArea, *, table: TableName, committed: bool) -> None:
+        """Removes what killed tasks left in this area, and in those that were given up a day ago or earlier.
+
+        In an area whose batch is not in the table another driver may be at work: there only the own attempt's goes.
+        """
         ...
 
 
@@ -135,6 +147,8 @@ class Sqlite:
 
     def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
         del table
+        if staged:
+            self._stage().check(files_of(staged), staged[0].area)
         rows = self._stage().read(files_of(staged), schema)
         name = f"{STAGING_PREFIX}{uuid.uuid4().hex[:12]}"
         cursor.adbc_ingest(name, _without_decimals(rows), mode="create", temporary=True)
@@ -144,10 +158,10 @@ class Sqlite:
         del connection, table
         self._stage().delete(file.path for file in files_of(staged))
 
-    def clean(self, connection: Connection, area: StagingArea, *, table: TableName) -> None:
+    def clean(self, connection: Connection, area: StagingArea, *, table: TableName, committed: bool) -> None:
         del connection, table
         stage = self._stage()
-        stage.delete(stage.leftovers(area, kept=()))
+        stage.delete(stage.leftovers(area, kept=()) if committed else stage.of_attempt(area))
         given_up_ms = SystemClock().now_ms() - GIVEN_UP_MS
         everything = stage.filesystem.get_file_info(fs.FileSelector(stage.root, allow_not_found=True, recursive=True))
         files = (info for info in everything if info.type == fs.FileType.File and info.mtime_ns is not None)
@@ -208,30 +222,52 @@ class Postgresql:
             return Staged(area)
         name = staging_name(area, hour=SystemClock().now_ms() // HOUR_MS)
         columns = ", ".join(f"{quoted(column.name)} {self.column_type(column.type)}" for column in schema)
-        reader = pa.RecordBatchReader.from_batches(schema, _chain(first, rows))
+        counted = _Counted(itertools.chain([first], rows))
+        reader = pa.RecordBatchReader.from_batches(schema, counted)
         with self.connect() as connection, connection.cursor() as cursor:
+            # Not logged, so a crash of the server empties it: whoever commits looks whether all rows are there.
             cursor.execute(f"create unlogged table {table.beside(name)} ({columns})")
             cursor.adbc_ingest(name, reader, mode="append", db_schema_name=table.schema)
             connection.commit()
-        return Staged(area, name=name)
+        return Staged(area, table=StagedTable(name, counted.rows))
 
     def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
-        del cursor, schema
-        return [table.beside(message.name) for message in staged if message.name is not None]
+        del schema
+        # A server may confirm a commit before it is durable; Spark believes it and never runs the batch again.
+        cursor.execute(
+            "select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'"
+        )
+        cursor.fetchall()
+        for message in staged:
+            if message.table is not None:
+                _check(cursor, message.table, message.area, table)
+        return [table.beside(stage.name) for stage in tables_of(staged)]
 
     def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None:
-        _drop(connection, [message.name for message in staged if message.name is not None], table)
+        _drop(connection, [stage.name for stage in tables_of(staged)], table)
 
-    def clean(self, connection: Connection, area: StagingArea, *, table: TableName) -> None:
-        schema = "current_schema()" if table.schema is None else text_literal(table.schema)
+    def clean(self, connection: Connection, area: StagingArea, *, table: TableName, committed: bool) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(
-                f"select tablename from pg_tables where schemaname = {schema}"
-                f" and starts_with(tablename, {text_literal(STAGING_PREFIX)})"
-            )
-            found = [row[0] for row in cursor.fetchall()]
+            found = _staged_tables(cursor, f"starts_with(tablename, {text_literal(STAGING_PREFIX)})", table)
         hour = SystemClock().now_ms() // HOUR_MS
-        _drop(connection, [name for name in found if is_given_up(name, area, hour=hour)], table)
+        given_up = [name for name in found if is_given_up(name, area, hour=hour, committed=committed)]
+        _drop(connection, given_up, table)
+
+
+def _staged_tables(cursor: Cursor, condition: str, table: TableName) -> list[str]:
+    schema = "current_schema()" if table.schema is None else text_literal(table.schema)
+    cursor.execute(f"select tablename from pg_tables where schemaname = {schema} and {condition}")
+    return [row[0] for row in cursor.fetchall()]
+
+
+def _check(cursor: Cursor, stage: StagedTable, area: StagingArea, table: TableName) -> None:
+    """All rows are there, and stay: from here on this transaction holds the table."""
+    if not _staged_tables(cursor, f"tablename = {text_literal(stage.name)}", table):
+        raise StagedRowsLost(area, staged=stage.rows, left=0)
+    cursor.execute(f"select count(*) from {table.beside(stage.name)}")
+    left = cursor.fetchall()[0][0]
+    if left != stage.rows:
+        raise StagedRowsLost(area, staged=stage.rows, left=left)
 
 
 def _drop(connection: Connection, names: Sequence[str], table: TableName) -> None:
@@ -246,24 +282,37 @@ def _drop(connection: Connection, names: Sequence[str], table: TableName) -> Non
 
 
 def staging_name(area: StagingArea, *, hour: int) -> str:
-    """Names query, batch and hour, so that whoever comes later knows whether somebody still needs the table."""
+    """Names query, batch, hour and attempt: whoever comes later knows whether somebody still needs the table."""
     batch = "x" if area.batch is None else str(area.batch)
-    return f"{STAGING_PREFIX}{area.label}_{batch}_{hour}_{uuid.uuid4().hex[:8]}"
+    return f"{STAGING_PREFIX}{area.label}_{batch}_{hour}_{area.attempt}_{uuid.uuid4().hex[:8]}"
 
 
-def is_given_up(name: str, area: StagingArea, *, hour: int) -> bool:
-    """Staged for this area or an earlier batch of its query, or so long ago that no task can be at it."""
-    label, batch, made_at_hour, *_ = name.removeprefix(STAGING_PREFIX).split("_")
+def is_given_up(name: str, area: StagingArea, *, hour: int, committed: bool) -> bool:
+    """Of a batch that counts, every attempt at it and at those before it; of one that failed, this attempt's.
+
+    So is what was staged so long ago that no task can be at it.
+    """
+    label, batch, made_at_hour, attempt, *_ = name.removeprefix(STAGING_PREFIX).split("_")
     if int(made_at_hour) < hour - GIVEN_UP_MS // HOUR_MS:
         return True
     if label != area.label:
         return False
-    return area.batch is None or int(batch) <= area.batch
+    if area.batch is None:
+        return True
+    return int(batch) <= area.batch if committed else (int(batch), attempt) == (area.batch, area.attempt)
 
 
-def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
+class _Counted:
+    """Batches on their way, and how many rows went by."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = batches
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._batches:
+            self.rows += batch.num_rows
+            yield batch
 
 
 def database_of(url: str) -> Database:

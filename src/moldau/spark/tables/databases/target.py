@@ -50,7 +50,7 @@ class SqlTarget:
         return self.database.stage(rows, self._staged_schema(), table=self.table, area=area)
 
     def apply(self, staged: Sequence[Staged], step: Step) -> None:
-        filled = [message for message in staged if message.file is not None or message.name is not None]
+        filled = [message for message in staged if message.file is not None or message.table is not None]
         if not filled and not step.overwrite:
             return
         with self.database.connect() as connection:
@@ -62,12 +62,12 @@ class SqlTarget:
             # The rows are in the table, once: that staged ones can't be removed at the moment is no reason to fail.
             with contextlib.suppress(Exception):
                 self.database.remove(connection, filled, table=self.table)
-                self.database.clean(connection, step.area, table=self.table)
+                self.database.clean(connection, step.area, table=self.table, committed=True)
 
     def discard(self, staged: Sequence[Staged], area: StagingArea) -> None:
         with self.database.connect() as connection:
             self.database.remove(connection, staged, table=self.table)
-            self.database.clean(connection, area, table=self.table)
+            self.database.clean(connection, area, table=self.table, committed=False)
 
     def _checked(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
         for batch in batches:

@@ -70,6 +70,7 @@ class DeltaTarget:
                 self._stage().delete(file.path for file in files)
                 return
             try:
+                self._stage().check(files, step.area)
                 self._commit(table, files, step)
                 break
             except CommitFailedError:
@@ -82,7 +83,7 @@ class DeltaTarget:
         table = self._table()
         named = {uri.rpartition("/")[2] for uri in table.file_uris()}
         stage = self._stage()
-        paths = {*(file.path for file in files_of(staged)), *stage.leftovers(area, kept=())}
+        paths = {*(file.path for file in files_of(staged)), *stage.of_attempt(area)}
         stage.delete(path for path in paths if path.rpartition("/")[2] not in named)
 
     def _conformed(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

@@ -71,6 +71,7 @@ class IcebergTarget:
                 self._stage().delete(file.path for file in files)
                 return
             try:
+                self._stage().check(files, step.area)
                 self._commit(table, files, step)
                 break
             except (CommitFailedException, ValidationException):
@@ -82,7 +83,7 @@ class IcebergTarget:
         """A commit whose end nobody saw may have happened: files that the table names stay."""
         named = {task.file.file_path.rpartition("/")[2] for task in self._table().scan().plan_files()}
         stage = self._stage()
-        paths = {*(file.path for file in files_of(staged)), *stage.leftovers(area, kept=())}
+        paths = {*(file.path for file in files_of(staged)), *stage.of_attempt(area)}
         stage.delete(path for path in paths if path.rpartition("/")[2] not in named)
 
     def _conformed(self, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
