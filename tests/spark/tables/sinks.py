@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,11 +60,14 @@ class Sink:
         return Path(self.options["path"])
 
     def _files_of_the_table(self) -> set[str]:
+        """In any of its states."""
         if self.kind == "delta":
-            return {uri.rpartition("/")[2] for uri in DeltaTable(self.options["path"]).file_uris()}
+            log = (line for path in self._folder().glob("_delta_log/*.json") for line in path.read_text().splitlines())
+            added = [action["add"]["path"] for line in log if "add" in (action := json.loads(line))]
+            return {path.rpartition("/")[2] for path in added}
         if self.kind == "iceberg":
-            tasks = self._iceberg().scan().plan_files()
-            return {task.file.file_path.rpartition("/")[2] for task in tasks}
+            paths = self._iceberg().inspect.all_data_files()["file_path"].to_pylist()
+            return {path.rpartition("/")[2] for path in paths}
         return set()
 
     def _read(self) -> list[Row]:

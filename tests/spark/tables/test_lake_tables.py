@@ -12,7 +12,8 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from moldau.spark.tables.iceberg.target import catalog_properties, newest_batch
+from moldau.spark.tables.iceberg.table import newest_batch
+from moldau.spark.tables.iceberg.target import catalog_properties
 from moldau.spark.tables.staging import StagingArea
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.conftest import MakeSink
@@ -63,7 +64,7 @@ def test_queries_that_write_at_once_all_get_in(sink: Sink) -> None:
 def test_a_partitioned_delta_table_gets_its_rows_in_their_folders(make_sink: MakeSink) -> None:
     sink = make_sink("delta")
     for number in (0, 1, 1):
-        write(sink.target(ORDERS, partitionColumns="state"), number, batch(number), batch(number + 10, state="paid"))
+        write(sink.target(ORDERS, partitionBy="state"), number, batch(number), batch(number + 10, state="paid"))
     assert (sink.ids(), sink.staged()) == ([0, 1, 10, 11], [])
     assert {Path(uri).parent.name for uri in DeltaTable(sink.options["path"]).file_uris()} == {
         "state=new",
@@ -109,8 +110,7 @@ def test_the_log_knows_the_bounds_of_a_file(make_sink: MakeSink) -> None:
     sink = make_sink("delta")
     target, area = sink.target(ORDERS), StagingArea("a query", 0)
     staged = target.stage([batch(3, None, 9, state="x" * 33), batch(5, state=None)], area)
-    assert staged.file is not None
-    assert json.loads(staged.file.statistics) == {
+    assert json.loads(staged.files[0].statistics) == {
         "numRecords": 4,
         "minValues": {"id": 3},
         "maxValues": {"id": 9},

@@ -40,7 +40,8 @@ def test_all_that_does_not_fit_is_said_at_once() -> None:
     assert str(problem.value) == (
         "the frame doesn't fit table orders: the table has no column 'price';"
         " column 'id' is int64 in the frame and int32 in the table;"
-        " the frame lacks column 'shop', which may not be null"
+        " the frame lacks column 'shop', which may not be null."
+        " With mergeSchema=true columns are added and types widened"
     )
 
 

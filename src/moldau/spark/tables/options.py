@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from moldau.spark.option_values import OptionError
+from moldau.spark.option_values import OptionError, OptionValues, wrong_option
 
 # Spark puts these beside the user's own; they are not ours to refuse.
 SPARK_OPTIONS = ("path", "checkpointLocation", "queryName")
@@ -21,9 +22,13 @@ SHARED_OPTIONS = (
     "queryId",
     "batchId",
     "readAnew",
+    "mergeSchema",
 )
+LAKE_OPTIONS = ("partitionBy", "targetFileSize")
 # What change-data-capture envelopes call the end of a row.
 DELETE_WHEN_DEFAULT = "d,delete"
+SIZE_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
+FILE_BYTES_DEFAULT = 256 << 20
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -50,6 +55,7 @@ class WriteOptions:
     delivery: Delivery = Delivery.EXACTLY_ONCE
     query_id: str | None = None
     batch: int | None = None
+    merge_schema: bool = False
 
 
 def names_of(text: str) -> tuple[str, ...]:
@@ -115,4 +121,16 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         delivery=chosen(options, "delivery", Delivery.EXACTLY_ONCE),
         query_id=options.get("queryid"),
         batch=batch_number(options),
+        merge_schema=OptionValues(options).boolean("mergeSchema", default=False),
     )
+
+
+def file_bytes(options: Mapping[str, str], default: str | None) -> int:
+    """`128m`, `1g`, or a number of bytes; what the table itself says if no option does."""
+    text = options.get("targetfilesize") or default
+    if text is None:
+        return FILE_BYTES_DEFAULT
+    matched = re.fullmatch(r"([0-9]{1,15})\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    if matched is None or not int(matched[1]):
+        raise wrong_option("targetFileSize", text, "allowed is a number of bytes above 0, or one like 512k, 128m or 1g")
+    return int(matched[1]) << SIZE_SHIFTS[matched[2]]

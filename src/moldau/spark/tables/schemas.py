@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -42,6 +43,33 @@ def table_part(frame: pa.Schema, options: WriteOptions) -> pa.Schema:
     return pa.schema([field for field in frame if field.name != options.operation_column])
 
 
+@dataclass(frozen=True, slots=True)
+class Evolution:
+    """What a table needs to take a frame: columns that it lacks, and columns with a type that holds more."""
+
+    added: tuple[pa.Field, ...] = ()
+    widened: tuple[pa.Field, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.widened)
+
+
+def evolution(frame: pa.Schema, table: pa.Schema) -> Evolution:
+    """A column is widened if its new type holds every value that it has; whatever else doesn't fit stays as it is."""
+    shared = [field for field in frame if field.name in table.names]
+    wider = [field for field in shared if not holds(table.field(field.name).type, field.type)]
+    return Evolution(
+        added=tuple(field for field in frame if field.name not in table.names),
+        widened=tuple(field for field in wider if holds(field.type, table.field(field.name).type)),
+    )
+
+
+def evolved(table: pa.Schema, needed: Evolution) -> pa.Schema:
+    widened = {field.name: field for field in needed.widened}
+    kept = [widened[field.name].with_nullable(field.nullable) if field.name in widened else field for field in table]
+    return pa.schema([*kept, *needed.added])
+
+
 def check_fits(frame: pa.Schema, table: pa.Schema, *, name: str) -> None:
     """Every column of the frame has a place in the table that holds all of its values."""
     problems = [f"the table has no column {field.name!r}" for field in frame if field.name not in table.names]
@@ -56,7 +84,8 @@ def check_fits(frame: pa.Schema, table: pa.Schema, *, name: str) -> None:
         if not field.nullable and field.name not in frame.names
     ]
     if problems:
-        raise SchemaMismatch(f"the frame doesn't fit table {name}: {'; '.join(problems)}")
+        hint = "" if not evolution(frame, table) else ". With mergeSchema=true columns are added and types widened"
+        raise SchemaMismatch(f"the frame doesn't fit table {name}: {'; '.join(problems)}{hint}")
 
 
 def holds(wide: pa.DataType, narrow: pa.DataType) -> bool:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql.datasource import WriterCommitMessage
 
-# Readers take a row group at a time: groups of this size are quick to scan and small enough to hold in a task.
-GROUP_ROWS = 128 * 1024
-GROUP_BYTES = 64 << 20
 FOLDER = "moldau"
 ATTEMPT_END = "-"
 
@@ -45,6 +43,10 @@ class StagingArea:
     def folder(self) -> str:
         return f"{FOLDER}/{self.label}/{'unnumbered' if self.batch is None else self.batch}"
 
+    def new_path(self, subfolder: str = "") -> str:
+        inner = f"{subfolder}/" if subfolder else ""
+        return f"{self.folder}/{inner}{self.attempt}{ATTEMPT_END}{uuid.uuid4().hex}.parquet"
+
 
 def unnumbered_area() -> StagingArea:
     return StagingArea(uuid.uuid4().hex, None)
@@ -66,6 +68,8 @@ class StagedFile:
     path: str
     size_bytes: int
     rows: int
+    memory_bytes: int
+    partition: tuple[Any, ...] = ()
     statistics: str = ""
 
 
@@ -82,31 +86,17 @@ class Staged(WriterCommitMessage):
     """What one task has ready: nothing if it had no rows. The counts are what a commit has to find."""
 
     area: StagingArea
-    file: StagedFile | None = None
+    files: tuple[StagedFile, ...] = ()
     table: StagedTable | None = None
 
 
 def files_of(staged: Sequence[Staged]) -> list[StagedFile]:
-    """In the order of the tasks; a task without rows has no file."""
-    return [message.file for message in staged if message.file is not None]
+    """In the order of the tasks; a task without rows has none."""
+    return [file for message in staged for file in message.files]
 
 
 def tables_of(staged: Sequence[Staged]) -> list[StagedTable]:
     return [message.table for message in staged if message.table is not None]
-
-
-def row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Spark's batches are small: a group for each would make files that are slow to read."""
-    held: list[pa.RecordBatch] = []
-    rows = size_bytes = 0
-    for batch in batches:
-        held.append(batch)
-        rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
-        if rows >= GROUP_ROWS or size_bytes >= GROUP_BYTES:
-            yield pa.Table.from_batches(held, schema)
-            held, rows, size_bytes = [], 0, 0
-    if rows:
-        yield pa.Table.from_batches(held, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,44 +106,15 @@ class FileStage:
     filesystem: fs.FileSystem
     root: str
 
-    def write(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        schema: pa.Schema,
-        *,
-        area: StagingArea,
-        statistics: Callable[[pq.FileMetaData], str] = lambda _: "",
-    ) -> StagedFile | None:
-        """One file for the task; none if it has no rows."""
-        groups = row_groups(batches, schema)
-        first = next(groups, None)
-        if first is None:
-            return None
-        path = f"{area.folder}/{area.attempt}{ATTEMPT_END}{uuid.uuid4().hex}.parquet"
-        self.filesystem.create_dir(self._full(area.folder), recursive=True)
-        try:
-            metadata = self._write_groups(path, first, groups)
-        except BaseException:
-            self.delete([path])
-            raise
-        size_bytes = self.filesystem.get_file_info(self._full(path)).size
-        return StagedFile(path, size_bytes, metadata.num_rows, statistics(metadata))
+    def open_new(self, path: str) -> pa.NativeFile:
+        full = self._full(path)
+        self.filesystem.create_dir(full.rpartition("/")[0], recursive=True)
+        return self.filesystem.open_output_stream(full)
 
-    def _write_groups(self, path: str, first: pa.Table, more: Iterator[pa.Table]) -> pq.FileMetaData:
-        footers: list[pq.FileMetaData] = []
-        with (
-            self.filesystem.open_output_stream(self._full(path)) as stream,
-            pq.ParquetWriter(stream, first.schema, compression="zstd", metadata_collector=footers) as writer,
-        ):
-            writer.write_table(first)
-            for group in more:
-                writer.write_table(group)
-        return footers[0]
-
-    def read(self, files: Sequence[StagedFile], schema: pa.Schema) -> pa.Table:
-        """All staged rows, in the order of the tasks and of the rows within each."""
-        tables = [pq.read_table(self._full(file.path), filesystem=self.filesystem, schema=schema) for file in files]
-        return pa.concat_tables(tables) if tables else schema.empty_table()
+    def read(self, file: StagedFile, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """In the order of the rows, and never more than a little at once."""
+        with self.filesystem.open_input_file(self._full(file.path)) as source, pq.ParquetFile(source) as opened:
+            yield from opened.iter_batches(columns=columns)
 
     def delete(self, paths: Iterable[str]) -> None:
         """A file that is gone already, or can't be removed, is nobody's loss: no reader knows it."""
@@ -165,9 +126,8 @@ class FileStage:
 
     def check(self, files: Sequence[StagedFile], area: StagingArea) -> None:
         """All that was staged is there: a table would name a file that is gone, and a reader would stumble over it."""
-        for file, info in zip(
-            files, self.filesystem.get_file_info([self._full(one.path) for one in files]), strict=True
-        ):
+        found = self.filesystem.get_file_info([self._full(file.path) for file in files])
+        for file, info in zip(files, found, strict=True):
             if info.size != file.size_bytes:
                 raise StagedRowsLost(area, staged=file.rows, left=0)
 
@@ -176,12 +136,14 @@ class FileStage:
         paths = self.leftovers(area, kept=())
         return [path for path in paths if path.rpartition("/")[2].partition(ATTEMPT_END)[0] == area.attempt]
 
-    def leftovers(self, area: StagingArea, kept: Iterable[str]) -> list[str]:
+    def leftovers(self, area: StagingArea, kept: Collection[str]) -> list[str]:
         """Files of killed or superseded tasks of a batch that has just been committed, by whichever attempt."""
-        selector = fs.FileSelector(self._full(area.folder), allow_not_found=True)
-        found = (info.base_name for info in self.filesystem.get_file_info(selector) if info.type == fs.FileType.File)
-        keep = set(kept)
-        return [path for name in found if (path := f"{area.folder}/{name}") not in keep]
+        folder = self._full(area.folder)
+        selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+        files = (info for info in self.filesystem.get_file_info(selector) if info.type == fs.FileType.File)
+        # Some file systems name what they list from their own root, others from where they were asked.
+        found = (area.folder + info.path.partition(area.folder)[2] for info in files)
+        return [path for path in found if path not in kept]
 
     def _full(self, path: str) -> str:
         return f"{self.root}/{path}" if self.root else path

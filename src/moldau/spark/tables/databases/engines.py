@@ -7,13 +7,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import pyarrow as pa
 from pyarrow import fs, types
 
 from moldau.core.clock import SystemClock
 from moldau.spark.option_values import OptionError
+from moldau.spark.tables.data_files import Layout, write_files
 from moldau.spark.tables.databases.statements import ROW_COLUMN, text_literal
 from moldau.spark.tables.databases.table_names import (
     POSTGRESQL_SCHEMES,
@@ -143,15 +144,20 @@ class Sqlite:
         self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, table: TableName, area: StagingArea
     ) -> Staged:
         del table
-        return Staged(area, self._stage().write(batches, schema, area=area))
+        return Staged(area, tuple(write_files(batches, Layout(schema), stage=self._stage(), area=area)))
 
     def relations(self, cursor: Cursor, staged: Sequence[Staged], schema: pa.Schema, *, table: TableName) -> list[str]:
         del table
-        if staged:
-            self._stage().check(files_of(staged), staged[0].area)
-        rows = self._stage().read(files_of(staged), schema)
+        files, stage = files_of(staged), self._stage()
+        if not files:
+            return []
+        stage.check(files, staged[0].area)
         name = f"{STAGING_PREFIX}{uuid.uuid4().hex[:12]}"
-        cursor.adbc_ingest(name, _without_decimals(rows), mode="create", temporary=True)
+        rows = (_without_decimals(batch) for file in files for batch in stage.read(file))
+        stored = _without_decimals(schema.empty_table()).schema
+        # A little at a time, so that no batch has to fit into the driver's memory.
+        reader = pa.RecordBatchReader.from_batches(stored, rows)
+        cursor.adbc_ingest(name, reader, mode="create", temporary=True)
         return [quoted(name)]
 
     def remove(self, connection: Connection, staged: Sequence[Staged], *, table: TableName) -> None:
@@ -172,7 +178,10 @@ class Sqlite:
         return FileStage(fs.LocalFileSystem(), root=f"{self.path}-staging")
 
 
-def _without_decimals(rows: pa.Table) -> pa.Table:
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+
+
+def _without_decimals(rows: Rows) -> Rows:
     """As text, which SQLite makes numbers of where none is lost; its driver takes no decimals."""
     for index, column in enumerate(rows.schema):
         if types.is_decimal(column.type):

@@ -50,7 +50,7 @@ class SqlTarget:
         return self.database.stage(rows, self._staged_schema(), table=self.table, area=area)
 
     def apply(self, staged: Sequence[Staged], step: Step) -> None:
-        filled = [message for message in staged if message.file is not None or message.table is not None]
+        filled = [message for message in staged if message.files or message.table is not None]
         if not filled and not step.overwrite:
             return
         with self.database.connect() as connection:

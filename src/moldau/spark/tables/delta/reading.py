@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from moldau.spark.option_values import OptionError
+from moldau.spark.tables.delta.table import has_plain_files
 from moldau.spark.tables.reading import Part
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ class ReadableDelta:
 
     def state(self) -> tuple[str, int]:
         table = self._table()
-        return str(table.version()), len(table.file_uris()) if _has_plain_files(table) else 1
+        return str(table.version()), len(table.file_uris()) if has_plain_files(table) else 1
 
     def batches(self, part: Part) -> Iterator[pa.RecordBatch]:
         table = self._table()
         table.load_as_version(int(part.state or 0))
-        if not _has_plain_files(table):
+        if not has_plain_files(table):
             yield from _queried(table)
             return
         dataset = table.to_pyarrow_dataset()
@@ -46,11 +47,6 @@ class ReadableDelta:
             return DeltaTable(self.uri, storage_options=dict(self.storage) or None)
         except TableNotFoundError:
             raise OptionError(f"there is no Delta table at {self.uri}") from None
-
-
-def _has_plain_files(table: DeltaTable) -> bool:
-    """Whether the rows are those of the files; deletion vectors and mapped columns make it more complicated."""
-    return table.protocol().min_reader_version == 1
 
 
 def _queried(table: DeltaTable) -> Iterator[pa.RecordBatch]:
