@@ -54,7 +54,7 @@ class ReadableDatabase:
 
         try:
             with self.database.connect() as connection, connection.cursor() as cursor:
-                return pa.schema([(column.name, column.kind) for column in _columns(cursor, self.table)])
+                return pa.schema([(column.name, column.kind) for column in postgresql_columns(cursor, self.table)])
         except Error as wrong:
             raise OptionError(f"option dbtable: {self.table} can't be read: {complaint_of(wrong)}") from None
 
@@ -67,7 +67,7 @@ class ReadableDatabase:
             yield from self._sqlite_batches(self.database)
             return
         with self.database.connect() as connection, connection.cursor() as cursor:
-            selected = ", ".join(column.selected for column in _columns(cursor, self.table))
+            selected = ", ".join(column.selected for column in postgresql_columns(cursor, self.table))
             cursor.execute(f"select {selected} from {self.table}")
             yield from cursor.fetch_record_batch()
 
@@ -101,7 +101,7 @@ class _Column:
     selected: str
 
 
-def _columns(cursor: Cursor, table: TableName) -> list[_Column]:
+def postgresql_columns(cursor: Cursor, table: TableName) -> list[_Column]:
     """What Spark has no type for comes as the text that the database makes of it: a uuid, an address, a document."""
     cursor.execute(f"select * from {table} limit 0")
     found = cursor.fetch_arrow_table().schema

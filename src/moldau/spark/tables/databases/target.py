@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.option_values import OptionError, wrong_option
 from moldau.spark.tables.changes import check_keys
 from moldau.spark.tables.databases.engines import Database, complaint_of, database_of, numbered
+from moldau.spark.tables.databases.evolution import evolve
 from moldau.spark.tables.databases.reading import ReadableDatabase
 from moldau.spark.tables.databases.statements import ROW_COLUMN, Statements
 from moldau.spark.tables.databases.table_names import PROGRESS_TABLE, TableName, quoted, writable_table
@@ -143,6 +145,8 @@ def _create_what_is_missing(target: SqlTarget, connection: Connection) -> None:
     stored = table_part(target.frame, target.options)
     statements = target.statements()
     with connection:
+        if target.options.merge_schema:
+            evolve(target.database, connection, target.table, stored, check=partial(_check_kinds, target, connection))
         # A cursor for each step: SQLite takes no commit while a statement of another is open.
         with connection.cursor() as cursor:
             columns = target.database.columns_of(cursor, target.table)
@@ -161,26 +165,42 @@ def _create_what_is_missing(target: SqlTarget, connection: Connection) -> None:
 def _check_columns(target: SqlTarget, cursor: Cursor, columns: Collection[str]) -> None:
     from adbc_driver_manager import Error
 
-    stored, statements = table_part(target.frame, target.options), target.statements()
+    stored = table_part(target.frame, target.options)
     missing = [repr(name) for name in stored.names if name not in columns]
     if missing:
         raise SchemaMismatch(
-            f"the frame doesn't fit table {target.table}: the table has no column {', '.join(missing)}"
+            f"the frame doesn't fit table {target.table}: the table has no column {', '.join(missing)}."
+            " With mergeSchema=true columns are added and types widened"
         )
-    probe = statements.probe([target.database.column_type(column.type) or "" for column in stored])
-    try:
-        target.database.check(cursor, probe)
-    except Error as problem:
-        raise SchemaMismatch(f"the frame doesn't fit table {target.table}: {complaint_of(problem)}") from None
+    probe = _check_probe(target, cursor, stored)
     if target.options.mode is not Mode.UPSERT:
         return
     try:
-        target.database.check(cursor, f"{probe} {statements.on_conflict()}")
+        target.database.check(cursor, f"{probe} {target.statements().on_conflict()}")
     except Error as problem:
         raise OptionError(
             f"option keys={','.join(target.options.keys)}: an upsert into {target.table} needs a primary key or"
             f" unique index over exactly these columns ({complaint_of(problem)})"
         ) from None
+
+
+def _check_kinds(target: SqlTarget, connection: Connection, columns: pa.Schema) -> None:
+    if columns.names:
+        with connection.cursor() as cursor:
+            _check_probe(target, cursor, columns)
+
+
+def _check_probe(target: SqlTarget, cursor: Cursor, columns: pa.Schema) -> str:
+    """A statement that changes nothing, and that the database takes if the table takes such columns."""
+    from adbc_driver_manager import Error
+
+    statements = Statements(target.table, tuple(columns.names), target.options)
+    probe = statements.probe([target.database.column_type(column.type) or "" for column in columns])
+    try:
+        target.database.check(cursor, probe)
+    except Error as problem:
+        raise SchemaMismatch(f"the frame doesn't fit table {target.table}: {complaint_of(problem)}") from None
+    return probe
 
 
 def _create_table(target: SqlTarget, stored: pa.Schema) -> str:
