@@ -50,9 +50,9 @@ class Sink:
             names = self._query("select tablename from pg_tables where starts_with(tablename, 'moldau_staging_')")
             return [row["tablename"] for row in names]
         named = self._files_of_the_table()
-        return [str(path) for path in self._folder().rglob("moldau/**/*.parquet") if path.name not in named]
+        return [str(path) for path in self.folder().rglob("moldau/**/*.parquet") if path.name not in named]
 
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
         if self.kind == "sqlite":
             return Path(self.options["url"].removeprefix("sqlite://") + "-staging")
         if self.kind == "iceberg":
@@ -62,7 +62,7 @@ class Sink:
     def _files_of_the_table(self) -> set[str]:
         """In any of its states."""
         if self.kind == "delta":
-            log = (line for path in self._folder().glob("_delta_log/*.json") for line in path.read_text().splitlines())
+            log = (line for path in self.folder().glob("_delta_log/*.json") for line in path.read_text().splitlines())
             added = [action["add"]["path"] for line in log if "add" in (action := json.loads(line))]
             return {path.rpartition("/")[2] for path in added}
         if self.kind == "iceberg":
