@@ -86,14 +86,16 @@ class LakeTarget:
         files, stage = files_of(staged), self.lake.stage()
         if not files and not step.overwrite:
             return
+        changes: StagedChanges | None = None
         for attempt in range(ATTEMPTS_MAX):
             table = self.lake.open()
             if table.is_applied(step):
                 self._remove_unnamed(table, [file.path for file in files])
                 return
             stage.check(files, step.area)
+            changes = changes or self._changes(files, step)
             try:
-                kept = self._commit(table, files, step)
+                kept = self._commit(table, changes, step)
                 break
             except self.lake.conflicts():
                 if attempt == ATTEMPTS_MAX - 1:
@@ -111,14 +113,19 @@ class LakeTarget:
         named = table.file_names()
         self.lake.stage().delete(path for path in paths if path.rpartition("/")[2] not in named)
 
-    def _commit(self, table: OpenedTable, files: Sequence[StagedFile], step: Step) -> set[str]:
+    def _changes(self, files: Sequence[StagedFile], step: Step) -> StagedChanges:
+        stage, schema = self.lake.stage(), self._staged_schema()
+        if self.options.mode is Mode.UPSERT and self.lake.takes_files:
+            return StagedChanges.of(stage, files, schema, self.options, step.area)
+        return StagedChanges(stage, files, schema, self.options, [files])
+
+    def _commit(self, table: OpenedTable, changes: StagedChanges, step: Step) -> set[str]:
         """Returns the files below the staging area that are the table's from now on."""
         _check_unchanged(table.columns(), self.lake.layout.schema)
-        changes = StagedChanges(self.lake.stage(), files, self._staged_schema(), self.options)
         if not self.lake.takes_files:
             table.write_through(changes, step)
             return set()
-        change = FileChange(files, everything=step.overwrite)
+        change = FileChange(changes.files, everything=step.overwrite)
         if not self._adds_staged_files():
             change = self._merged(table, changes, step)
         table.replace(change, step)

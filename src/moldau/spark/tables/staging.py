@@ -19,6 +19,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 FOLDER = "moldau"
 ATTEMPT_END = "-"
+ROWS_AT_ONCE = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class FileStage:
     def read(self, file: StagedFile, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """In the order of the rows, and never more than a little at once."""
         with self.filesystem.open_input_file(self._full(file.path)) as source, pq.ParquetFile(source) as opened:
-            yield from opened.iter_batches(columns=columns)
+            yield from opened.iter_batches(ROWS_AT_ONCE, columns=columns, use_threads=False)
 
     def delete(self, paths: Iterable[str]) -> None:
         """A file that is gone already, or can't be removed, is nobody's loss: no reader knows it."""

@@ -1,7 +1,7 @@
 """Upserts into lake tables by copy on write: a file with rows of changed keys is replaced by one without them.
 
-The driver does it, and holds neither the batch nor the table: a batch that is larger than its share of memory is gone
-through in several rounds, each with the keys of one share.
+The driver does it, and holds neither the batch nor the table: a batch that is larger than what one round may hold is
+gone through in several, each with a share of the keys.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from moldau.spark.tables.changes import changes_of
-from moldau.spark.tables.data_files import MIB, DataFiles
+from moldau.spark.tables.data_files import MIB, DataFiles, Layout, Partition, split_by, write_files
 from moldau.spark.tables.options import WriteOptions
 from moldau.spark.tables.schemas import conform
-from moldau.spark.tables.staging import FileStage, StagedFile
+from moldau.spark.tables.staging import FileStage, StagedFile, StagingArea
 
 # Rows of one round, as they are in memory; looking for the last row of each key takes about three times as much.
 ROUND_BYTES = 128 * MIB
@@ -44,6 +44,23 @@ class Keeper(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class KeyShares:
+    """Rows apart by their keys, so that all rows of a key are in one share."""
+
+    keys: tuple[str, ...]
+    shares: int
+
+    def split(self, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
+        from pandas.util import hash_pandas_object
+
+        hashes = hash_pandas_object(rows.select(list(self.keys)).to_pandas(), index=False).to_numpy()
+        return split_by(rows, [pa.chunked_array([pa.array(hashes % np.uint64(self.shares))])])
+
+    def folder(self, partition: Partition) -> str:
+        return f"share={partition[0]}"
+
+
+@dataclass(frozen=True, slots=True)
 class StagedChanges:
     """The changes of a batch as tasks staged them: every row that came, with what happens to it."""
 
@@ -51,16 +68,27 @@ class StagedChanges:
     files: Sequence[StagedFile]
     schema: pa.Schema
     options: WriteOptions
-    round_bytes: int = ROUND_BYTES
+    # Of each round; the rows of a key are all in one of them, in the order in which they came.
+    rounds: Sequence[Sequence[StagedFile]]
 
-    @property
-    def rounds(self) -> int:
-        return max(1, -(-sum(file.memory_bytes for file in self.files) // self.round_bytes))
+    @classmethod
+    def of(
+        cls, stage: FileStage, files: Sequence[StagedFile], schema: pa.Schema, options: WriteOptions, area: StagingArea
+    ) -> StagedChanges:
+        """Rows that are too many to hold are written once more, apart by their keys."""
+        shares = -(-sum(file.memory_bytes for file in files) // ROUND_BYTES)
+        if shares <= 1:
+            return cls(stage, files, schema, options, [files])
+        layout = Layout(schema, partitioning=KeyShares(options.keys, shares))
+        batches = (batch for file in files for batch in stage.read(file))
+        written = write_files(batches, layout, stage=stage, area=area)
+        rounds = [[file for file in written if file.partition == (share,)] for share in range(shares)]
+        return cls(stage, files, schema, options, rounds)
 
     def write_latest(self, into: DataFiles) -> None:
         """The last row of each key, unless that one deletes it."""
-        for number in range(self.rounds):
-            rows = pa.Table.from_batches(self._share(number, None), self.schema)
+        for files in self.rounds:
+            rows = pa.Table.from_batches(self._read(files), self.schema)
             for batch in changes_of(rows, self.options).upserts.to_batches(max_chunksize=64 * 1024):
                 into.add(batch)
 
@@ -68,9 +96,9 @@ class StagedChanges:
         """Files with rows of changed keys, each with a bit for every row that goes."""
         found: dict[str, tuple[KeptFile, Mask]] = {}
         keys = list(self.options.keys)
-        for number in range(self.rounds):
-            schema = pa.schema([self.schema.field(key) for key in keys])
-            rows = pa.Table.from_batches([one.select(keys) for one in self._share(number, keys)], schema)
+        schema = pa.schema([self.schema.field(key) for key in keys])
+        for files in self.rounds:
+            rows = pa.Table.from_batches(self._read(files, keys), schema)
             changed = rows.group_by(keys).aggregate([])
             if not changed.num_rows:
                 continue
@@ -82,19 +110,9 @@ class StagedChanges:
                     found[file.path] = (file, known | packed)
         return list(found.values())
 
-    def _share(self, number: int, columns: Sequence[str] | None) -> list[pa.RecordBatch]:
-        batches = (batch for file in self.files for batch in self.stage.read(file, columns))
+    def _read(self, files: Sequence[StagedFile], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         schema = self.schema if columns is None else pa.schema([self.schema.field(name) for name in columns])
-        shared = (conform(self._of_round(batch, number), schema) for batch in batches)
-        return [batch for batch in shared if batch.num_rows]
-
-    def _of_round(self, batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
-        if self.rounds == 1:
-            return batch
-        from pandas.util import hash_pandas_object
-
-        hashes = hash_pandas_object(batch.select(list(self.options.keys)).to_pandas(), index=False).to_numpy()
-        return batch.filter(pa.array(hashes % np.uint64(self.rounds) == number))
+        return (conform(batch, schema) for file in files for batch in self.stage.read(file, columns))
 
 
 def write_without(files: Sequence[tuple[KeptFile, Mask]], into: DataFiles, schema: pa.Schema) -> None:

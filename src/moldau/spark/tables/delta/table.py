@@ -12,13 +12,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs, types
+from pyarrow.dataset import ParquetFragmentScanOptions
 
 from moldau.core.clock import SystemClock
 from moldau.spark.tables.changes import changes_of
 from moldau.spark.tables.data_files import Layout, OnePartition, Partition, split_by
 from moldau.spark.tables.delta.log import partition_text, statistics_of
 from moldau.spark.tables.options import Mode
-from moldau.spark.tables.staging import FileStage, StagedFile
+from moldau.spark.tables.staging import ROWS_AT_ONCE, FileStage, StagedFile
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -119,7 +120,15 @@ class DeltaFile:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         names = self.schema.names if columns is None else list(columns)
-        yield from self.fragment.to_batches(schema=self.schema, columns=names)
+        # What is read ahead is held in memory, and a rewritten file may have large rows.
+        yield from self.fragment.to_batches(
+            schema=self.schema,
+            columns=names,
+            batch_size=ROWS_AT_ONCE,
+            batch_readahead=1,
+            use_threads=False,
+            fragment_scan_options=ParquetFragmentScanOptions(pre_buffer=False),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from pyarrow import types
 
 from moldau.spark.tables.data_files import Layout, OnePartition
 from moldau.spark.tables.iceberg.partitions import TransformedPartitions
-from moldau.spark.tables.staging import FileStage, StagedFile
+from moldau.spark.tables.staging import ROWS_AT_ONCE, FileStage, StagedFile
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -33,6 +33,7 @@ BATCH_SUMMARY = "moldau.batch"
 PROGRESS_PROPERTY = "moldau.batch."
 # Footers are small and far away: several are asked for at once.
 FOOTERS_AT_ONCE = 8
+FIELD_ID = b"PARQUET:field_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,24 @@ class IcebergFile:
         from pyiceberg.io.pyarrow import ArrowScan
 
         schema = self.table.schema() if columns is None else self.table.schema().select(*columns)
+        with self.table.io.new_input(self.path).open() as source, pq.ParquetFile(source) as file:
+            names = _names_in_file(file.schema_arrow, schema.as_arrow())
+            if names is not None and not self.task.delete_files:
+                for batch in file.iter_batches(ROWS_AT_ONCE, columns=names, use_threads=False):
+                    yield batch.select(names).rename_columns(schema.as_arrow().names)
+                return
+        # The library knows about deletions, defaults and names of old, and holds the rows of a file at once.
         scan: Any = ArrowScan(self.table.metadata, self.table.io, schema, AlwaysTrue())
         yield from scan.to_record_batches([self.task])
+
+
+def _names_in_file(file: pa.Schema, wanted: pa.Schema) -> list[str] | None:
+    """What a file calls these columns, by their ids; None if they are not in it as they are in the table."""
+    by_id = {(field.metadata or {}).get(FIELD_ID): field for field in file}
+    found = [by_id.get(field.metadata[FIELD_ID]) for field in wanted]
+    fields = [field for field in found if field is not None]
+    changed = [one for one, field in zip(fields, wanted, strict=False) if types.is_nested(one.type) and one != field]
+    return [field.name for field in fields] if len(fields) == len(wanted) and not changed else None
 
 
 @dataclass(frozen=True, slots=True)
