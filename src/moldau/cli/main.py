@@ -24,6 +24,7 @@ TOOLS = {
     "consume": Tool("moldau.cli.records.consume", "print the records of a topic"),
     "pipeline": Tool("moldau.cli.pipeline.command", "run, check and watch data pipelines on Spark"),
     "sql": Tool("moldau.cli.sql.command", "ask topics in SQL, on Spark"),
+    "tables": Tool("moldau.cli.tables", "describe, optimize and vacuum the tables that queries write to"),
     "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
 }
 

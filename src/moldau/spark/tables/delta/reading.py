@@ -22,14 +22,14 @@ class ReadableDelta:
     storage: Mapping[str, str] = field(repr=False)
 
     def columns(self) -> pa.Schema:
-        return pa.schema(self._table().schema().to_arrow())
+        return pa.schema(self.open().schema().to_arrow())
 
     def state(self) -> tuple[str, int]:
-        table = self._table()
+        table = self.open()
         return str(table.version()), len(table.file_uris()) if has_plain_files(table) else 1
 
     def batches(self, part: Part) -> Iterator[pa.RecordBatch]:
-        table = self._table()
+        table = self.open()
         table.load_as_version(int(part.state or 0))
         if not has_plain_files(table):
             yield from _queried(table)
@@ -39,7 +39,7 @@ class ReadableDelta:
         for fragment in fragments[part.first :: part.step]:
             yield from fragment.to_batches(schema=dataset.schema)
 
-    def _table(self) -> DeltaTable:
+    def open(self) -> DeltaTable:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 

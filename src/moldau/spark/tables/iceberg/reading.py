@@ -22,11 +22,11 @@ class ReadableIceberg:
     properties: Mapping[str, str] = field(repr=False)
 
     def columns(self) -> pa.Schema:
-        schema: pa.Schema = self._table().schema().as_arrow()
+        schema: pa.Schema = self.open().schema().as_arrow()
         return schema
 
     def state(self) -> tuple[str, int]:
-        table = self._table()
+        table = self.open()
         snapshot = table.current_snapshot()
         if snapshot is None:
             return "", 0
@@ -38,12 +38,12 @@ class ReadableIceberg:
         from pyiceberg.expressions import AlwaysTrue
         from pyiceberg.io.pyarrow import ArrowScan
 
-        table, snapshot_id = self._table(), int(part.state)
+        table, snapshot_id = self.open(), int(part.state)
         tasks = _tasks(table, snapshot_id)[part.first :: part.step]
         scan: Any = ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue())
         yield from scan.to_record_batches(tasks)
 
-    def _table(self) -> Table:
+    def open(self) -> Table:
         from pyiceberg.catalog import load_catalog
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 

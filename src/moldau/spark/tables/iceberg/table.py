@@ -47,15 +47,19 @@ class IcebergLake:
     takes_files: bool = True
 
     def conflicts(self) -> tuple[type[Exception], ...]:
-        from pyiceberg.exceptions import CommitFailedException, ValidationException
-
-        return CommitFailedException, ValidationException
+        return commit_conflicts()
 
     def stage(self) -> FileStage:
         return stage_at(self.location, self.file_properties)
 
     def open(self) -> OpenedIceberg:
         return OpenedIceberg(without_retries(catalog_of(self.catalog, self.catalog_properties).load_table(self.name)))
+
+
+def commit_conflicts() -> tuple[type[Exception], ...]:
+    from pyiceberg.exceptions import CommitFailedException, ValidationException
+
+    return CommitFailedException, ValidationException
 
 
 def stage_at(location: str, properties: Mapping[str, str]) -> FileStage:
