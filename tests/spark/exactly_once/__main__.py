@@ -16,12 +16,12 @@ from pathlib import Path
 from tests.spark.exactly_once.chaos import Chaos, RestartingBroker
 from tests.spark.exactly_once.cluster import SPECULATION, running_cluster
 from tests.spark.exactly_once.plan import Query, fill, queries
-from tests.spark.tables.postgresql import running_postgresql
+from tests.spark.tables.postgresql import postgresql_server
 from tests.spark.tables.sinks import KINDS
 from tests.spark.tables.streams import forget_newest_commit
 from tests.spark.topics import Topics
 
-FAULTS = ("driver", "worker", "broker")
+FAULTS = ("driver", "worker", "broker", "database")
 BATCHES = 20
 PARTITIONS = 2
 
@@ -74,7 +74,7 @@ def run_all(chaos: Chaos, faults: Sequence[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=200_000)
-    parser.add_argument("--faults", type=int, default=9)
+    parser.add_argument("--faults", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default=",".join(("topic", *KINDS)))
     parser.add_argument("--skip-control", action="store_true")
@@ -83,7 +83,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     chance = random.Random(asked.seed)
     faults = [FAULTS[number % len(FAULTS)] for number in range(asked.faults)]
-    with tempfile.TemporaryDirectory(prefix="moldau-once-") as name, running_postgresql() as url:
+    with tempfile.TemporaryDirectory(prefix="moldau-once-") as name, postgresql_server() as server:
         folder = Path(name)
         broker = RestartingBroker(folder / "data")
         try:
@@ -95,7 +95,7 @@ def main() -> None:
                     topics,
                     source,
                     folder,
-                    url=url,
+                    url=server.url,
                     batch_records=asked.records // BATCHES,
                     pause_s=0.2,
                     straggle_s=straggle_s,
@@ -113,6 +113,7 @@ def main() -> None:
                     cluster.master,
                     config={**SPECULATION, **event_log(folder / "events")},
                     cluster_pids=cluster.pids,
+                    database=server,
                 )
                 run_all(exact, faults)
             starts = Counter(bool(task["Speculative"]) for task in task_starts(folder / "events"))
@@ -120,7 +121,9 @@ def main() -> None:
             good = judge(exact.queries, asked.records, exact=True) and starts[True] > 0
             if not asked.skip_control:
                 print("the control, at least once: local[2]", flush=True)
-                control = Chaos(made("at-least-once", 0.2), broker, chance, folder / "output.txt", "local[2,8]")
+                control = Chaos(
+                    made("at-least-once", 0.2), broker, chance, folder / "output.txt", "local[2,8]", database=server
+                )
                 run_all(control, FAULTS)
                 good &= judge(control.queries, asked.records, exact=False)
         finally:

@@ -1,4 +1,4 @@
-"""Queries run to their end while the driver, Python workers and the broker are killed in the middle of batches."""
+"""Queries run to their end while driver, Python workers, broker and database are killed in the middle of batches."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import moldau
 from tests.spark.exactly_once.plan import Query
 from tests.spark.exactly_once.processes import Driver, task_workers
+from tests.spark.tables.postgresql import Server
 
 LOOK_S = 0.02
 JITTER_S_MAX = 0.4
@@ -62,6 +63,7 @@ class Chaos:
     cluster_pids: Sequence[int] = ()
     runs_s_max: float = 3600.0
     told: Told = field(default_factory=Told)
+    database: Server | None = None
 
     def run(self, faults: Sequence[str], *, batches: int) -> None:
         """To the end of all queries, `batches` in all, with the faults spread over the way."""
@@ -111,6 +113,7 @@ class Chaos:
             "driver": lambda: self.kill_driver(driver),
             "worker": lambda: self.kill_worker(driver),
             "broker": self.kill_broker,
+            "database": self.crash_database,
         }
         return strikes[fault]()
 
@@ -130,6 +133,11 @@ class Chaos:
 
     def kill_broker(self) -> bool:
         self.broker.crash()
+        return True
+
+    def crash_database(self) -> bool:
+        assert self.database is not None, "a plan with this fault has a database"
+        self.database.restart_after_crash()
         return True
 
     def tail(self) -> str:

@@ -165,3 +165,25 @@ def test_a_database_that_crashes_in_mid_batch_loses_and_repeats_nothing(spark: S
         assert (sink.ids(), sink.staged()) == ([], [])
         start(frame, sink.format, sink.options, tmp_path / "checkpoint").awaitTermination()
         assert (sink.ids(), sink.staged()) == (ids, [])
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_a_query_that_grew_goes_on_where_it_was(
+    spark: SparkSession, make_sink: Callable[[str], Sink], tmp_path: Path, kind: str
+) -> None:
+    """A partitioned upsert with a new and a wider column after its restart, and with a batch that is run again."""
+    sink, folder, checkpoint = make_sink(kind), tmp_path / "input", tmp_path / "checkpoint"
+    options = {**sink.options, "keys": "id", "partitionBy": "part", "mergeSchema": "true"}
+    old = ("id", "cast(id % 3 as int) as part", "cast(1 as int) as version")
+    put_batches(folder, range(40), range(20, 60))
+    start(read_batches(spark, folder).selectExpr(*old), sink.format, options, checkpoint).awaitTermination()
+    put_batches(folder, range(40), range(20, 60), range(50, 70))
+    for _ in range(2):
+        grown = read_batches(spark, folder).selectExpr(*old[:2], "cast(5000000000 as bigint) as version", "state")
+        start(grown, sink.format, options, checkpoint).awaitTermination()
+        assert forget_newest_commit(checkpoint) == 2
+    rows = [(row["id"], row["part"], row["version"], row["state"]) for row in sink.rows()]
+    assert sorted(rows) == [
+        (each, each % 3, 1 if each < 50 else 5_000_000_000, None if each < 50 else "batch 2") for each in range(70)
+    ]
+    assert sink.staged() == []

@@ -33,6 +33,7 @@ BATCH_SUMMARY = "moldau.batch"
 PROGRESS_PROPERTY = "moldau.batch."
 # Footers are small and far away: several are asked for at once.
 FOOTERS_AT_ONCE = 8
+MERGE_PROPERTY = "commit.manifest-merge.enabled"
 FIELD_ID = b"PARQUET:field_id"
 
 
@@ -160,12 +161,16 @@ class OpenedIceberg:
             if step.batch is not None:
                 transaction.set_properties({PROGRESS_PROPERTY + step.query_id: str(step.batch)})
             update = transaction.update_snapshot(snapshot_properties=summary)
-            with update.overwrite() if removed else update.fast_append() as snapshot:
+            append = update.merge_append if self._merges_manifests() else update.fast_append
+            with update.overwrite() if removed else append() as snapshot:
                 for file in removed:
                     assert isinstance(file, IcebergFile), "a table gets back the files that it gave"
                     snapshot.delete_data_file(file.task.file)
                 for data_file in added:
                     snapshot.append_data_file(data_file)
+
+    def _merges_manifests(self) -> bool:
+        return str(self.table.properties.get(MERGE_PROPERTY, "false")).lower() == "true"
 
     def write_through(self, changes: StagedChanges, step: Step) -> None:
         del changes, step
