@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from moldau.spark import tables
 from moldau.spark.tables.iceberg.table import newest_batch
 from moldau.spark.tables.iceberg.target import catalog_properties
 from moldau.spark.tables.staging import StagingArea
@@ -31,6 +33,15 @@ def batch(*ids: int | None, state: str | None = "new") -> pa.RecordBatch:
 def write(target: Target, number: int, *batches: pa.RecordBatch) -> None:
     area = StagingArea("a query", number)
     target.apply([target.stage([rows], area) for rows in batches], Step(area, overwrite=False))
+
+
+def test_only_public_parts_of_the_libraries_are_used() -> None:
+    """What begins with an underscore is gone with their next release."""
+    for path in Path(tables.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("pyiceberg", "deltalake")):
+                names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                assert not [name for name in names if name.startswith("_")], path
 
 
 @pytest.mark.parametrize("keys", ["", "id"])
