@@ -79,7 +79,7 @@ def test_a_frame_that_is_read_anew_sees_what_is_new(spark: SparkSession, sink: S
 
 def test_a_lake_table_of_many_files_is_read_by_many_tasks(spark: SparkSession, tmp_path: Path) -> None:
     options = {"path": str(tmp_path / "parted"), "partitionBy": "day"}
-    rows = spark.range(0, 9).selectExpr("id", "id % 3 as day")
+    rows = spark.range(0, 9, 1, 1).selectExpr("id", "id % 3 as day")
     rows.write.format("moldau_delta").options(**options).mode("append").save()
     frame = spark.read.format("moldau_delta").load(options["path"])
     assert frame.rdd.getNumPartitions() == 3

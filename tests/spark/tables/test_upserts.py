@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from moldau.spark.tables import upserts
 from moldau.spark.tables.lakes import LakeTarget
@@ -112,3 +114,16 @@ def test_the_memory_of_an_upsert_has_a_limit(kind: str, tmp_path: Path) -> None:
         taken.append(int(done.stdout))
     print(f"{kind}: {taken} MiB more for batches of 400 and 1200 MiB")
     assert taken[1] < 1.3 * taken[0]
+
+
+def test_files_of_another_writer_are_found_whatever_their_names(make_sink: MakeSink) -> None:
+    """deltalake's own folders have values in them, escaped on the disk and once more in the log."""
+    sink, columns = make_sink("delta"), "id bigint, region string"
+    regions = ["a b/c=é%20&+?#", "plain", "ü"]
+    written = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "region": regions})
+    write_deltalake(sink.options["path"], written, partition_by=["region"])
+    write(sink.target(frame(columns), keys="id"), 0, batch(columns, (1, "ü"), (3, "a b/c=é%20&+?#")))
+    assert [(row["id"], row["region"]) for row in sink.rows()] == [(1, "ü"), (2, "plain"), (3, regions[0])]
+    write_deltalake(sink.options["path"], written, mode="append")
+    write(sink.target(frame(columns), keys="id"), 1, batch(columns, (1, "plain"), (2, "plain"), (3, "plain")))
+    assert [(row["id"], row["region"]) for row in sink.rows()] == [(1, "plain"), (2, "plain"), (3, "plain")]

@@ -36,6 +36,10 @@ PLAIN_FEATURES = frozenset({"appendOnly", "timestampNtz"})
 DELETED = "__moldau_deleted"
 
 
+class OutsideFile(ValueError):
+    """A file that is not the table's own, as a shallow clone has them, can't be replaced."""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnPartitions:
     """Partitions by the values of columns."""
@@ -110,11 +114,10 @@ def takes_files(table: DeltaTable) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DeltaFile:
-    """A file that the log names: as the log spells it, and with its rows."""
+    """A file that the log names, and its rows."""
 
     path: str
     size_bytes: int
-    partition_values: Mapping[str, str | None]
     fragment: Any
     schema: pa.Schema
 
@@ -155,11 +158,14 @@ class OpenedDelta:
     def files(self, condition: pc.Expression | None = None) -> Iterator[DeltaFile]:
         dataset = self.table.to_pyarrow_dataset()
         added = pa.table(self.table.get_add_actions()).select(["path", "size_bytes"]).to_pylist()
-        # The log has paths as addresses do, a file system has them as they are.
-        known = {unquote(action["path"]): action for action in added}
+        # The log has paths as addresses do; a file system, and an action that is yet to be written, as they are.
+        sizes = {unquote(action["path"]): action["size_bytes"] for action in added}
         for fragment in dataset.get_fragments(filter=condition):
-            action = known[unquote(fragment.path)]
-            yield DeltaFile(action["path"], action["size_bytes"], {}, fragment, dataset.schema)
+            if fragment.path not in sizes:
+                raise OutsideFile(
+                    f"the table at {self.table.table_uri} has a file outside of its folder: {fragment.path}"
+                )
+            yield DeltaFile(fragment.path, sizes[fragment.path], fragment, dataset.schema)
 
     def replace(self, change: FileChange, step: Step) -> None:
         removed = [_remove_action(file) for file in change.removed]
