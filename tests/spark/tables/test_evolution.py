@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from moldau.spark.option_values import OptionError
+from moldau.spark.tables.lakes import ColumnsChanged
 from moldau.spark.tables.schemas import SchemaMismatch
 from moldau.spark.tables.staging import StagingArea
 from moldau.spark.tables.writing import Step
@@ -128,7 +129,7 @@ def test_a_batch_that_was_staged_before_a_change_of_types_is_run_again(
     target = sink.target(frame("id int"))
     staged = [target.stage([pa.record_batch({"id": pa.array([1], pa.int32())})], area)]
     sink.target(frame("id bigint"), mergeSchema="true")
-    with pytest.raises(SchemaMismatch, match="column 'id' of the table has changed while this batch was written"):
+    with pytest.raises(ColumnsChanged, match="column 'id' of the table has changed while this batch was written"):
         target.apply(staged, Step(area, overwrite=False))
     target.discard(staged, area)
     assert (sink.ids(), sink.staged()) == ([], [])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import ArrayType, IntegerType, LongType, StringType, StructField, StructType
 
+from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.option_values import OptionError
 from moldau.spark.tables.changes import NullKey
 from moldau.spark.tables.databases.target import readable_database
@@ -205,7 +206,7 @@ def test_unusual_names_are_taken(kind: str, name: str, make_sink: Callable[[str]
 
 
 def test_a_database_that_is_not_there_is_named(make_sink: Callable[[str], Sink]) -> None:
-    with pytest.raises(OptionError, match=r"^option url: the database can't be reached: .*Connection refused$"):
+    with pytest.raises(NoAnswer, match=r"^option url: the database can't be reached: .*Connection refused$"):
         make_sink("sqlite").target(ORDERS, url="postgresql://moldau@127.0.0.1:1/shop")
 
 

@@ -16,13 +16,17 @@ import pyarrow as pa
 from moldau.spark.tables.changes import check_keys
 from moldau.spark.tables.data_files import DataFiles, Layout, write_files
 from moldau.spark.tables.options import Mode, WriteOptions
-from moldau.spark.tables.schemas import SchemaMismatch, conform
+from moldau.spark.tables.schemas import conform
 from moldau.spark.tables.staging import FileStage, Staged, StagedFile, StagingArea, files_of
 from moldau.spark.tables.upserts import Keeper, KeptFile, StagedChanges, write_without
 from moldau.spark.tables.writing import Step
 
 # Another writer's commit may come first; each attempt looks at the table anew.
 ATTEMPTS_MAX = 10
+
+
+class ColumnsChanged(RuntimeError):
+    """Somebody changed the table while a batch was written for it; run again, the batch fits or is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,4 +164,4 @@ def _check_unchanged(table: pa.Schema, staged: pa.Schema) -> None:
     changed = [field.name for field in staged if field.name not in table.names or table.field(field.name) != field]
     if changed:
         names = ", ".join(repr(name) for name in changed)
-        raise SchemaMismatch(f"column {names} of the table has changed while this batch was written; run it again")
+        raise ColumnsChanged(f"column {names} of the table has changed while this batch was written; run it again")
