@@ -1,0 +1,68 @@
+"""Folders by path and by URL behave alike: whole files, one creator, deletion of what may not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from moldau.spark.storage import Folder, HadoopFolder, LocalFolder, StorageFailed, folder_of, is_url, located
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(params=["path", "url"])
+def folder(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Folder:
+    made = folder_of(str(tmp_path / "kept") if request.param == "path" else f"{tmp_path.as_uri()}/kept", spark)
+    assert isinstance(made, LocalFolder if request.param == "path" else HadoopFolder)
+    return made
+
+
+def test_files_are_written_read_listed_and_deleted(folder: Folder) -> None:
+    assert (folder.read("a/b"), folder.names()) == (None, [])
+    folder.write("a/b", b"one")
+    folder.write("a/b", b"two")
+    folder.write("c", b"\x00\xff")
+    assert (folder.read("a/b"), folder.read("c"), folder.names()) == (b"two", b"\x00\xff", ["a", "c"])
+    for name in ("a", "c", "c", "nothing"):
+        folder.delete(name)
+    assert folder.names() == []
+
+
+def test_a_file_is_created_once(folder: Folder) -> None:
+    assert folder.create("lock", b"mine")
+    assert not folder.create("lock", b"yours")
+    assert folder.read("lock") == b"mine"
+
+
+def test_of_many_that_create_a_file_at_once_one_does(tmp_path: Path) -> None:
+    folder = LocalFolder(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        made: list[bool] = list(pool.map(lambda number: folder.create("lock", b"%d" % number), range(8)))
+    assert made.count(True) == 1
+    assert folder.read("lock") == b"%d" % made.index(True)
+
+
+def test_a_url_that_nobody_knows_is_refused_with_what_to_do(spark: SparkSession) -> None:
+    read: Callable[[str], bytes | None] = folder_of("unheard://of/it", spark).read
+    with pytest.raises(StorageFailed, match=r"unheard://of/it/x: Spark has no jar for such URLs .*spark.jars.packages"):
+        read("x")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("s3a://bucket/orders", "s3a://bucket/orders"),
+        ("hdfs:/orders", "hdfs:/orders"),
+        ("orders", "/jobs/orders"),
+        ("/var/orders", "/var/orders"),
+        ("file:///var/my%20orders", "/var/my orders"),
+    ],
+)
+def test_only_relative_paths_count_from_the_file(text: str, found: str) -> None:
+    assert located(text, Path("/jobs")) == found
+    assert is_url(found) == (found == text and ":" in text)
