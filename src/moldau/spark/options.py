@@ -32,15 +32,16 @@ FORMATS = (
     "keyFormat", "valueFormat", "keySchema", "valueSchema", "keyAvroSchema", "valueAvroSchema", "onError",
     "deadLetterTopic",
 )  # fmt: skip
+PREFIXES = ("groupIdPrefix", "transactionalIdPrefix")
 SOURCE_OPTIONS = (
     *SUBSCRIPTIONS, *STARTS, *ENDS, *FORMATS, "startingOffsetsByTimestampStrategy", "failOnDataLoss",
     "includeHeaders", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
     "maxTriggerDelay", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
-    "groupIdPrefix", "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
+    *PREFIXES, "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
     "readAnew",
 )  # fmt: skip
 SINK_FORMATS = ("keyFormat", "valueFormat", "keyAvroSchema", "valueAvroSchema")
-SINK_OPTIONS = ("topic", "delivery", "queryId", "batchId", "writer", *SINK_FORMATS)
+SINK_OPTIONS = ("topic", "delivery", "queryId", "batchId", "writer", *PREFIXES, *SINK_FORMATS)
 # Spark puts these among ours. One option map may serve both ends of a job, so either knows the other's names too.
 KNOWN = (*SOURCE_OPTIONS, *SINK_OPTIONS, "path", "checkpointLocation")
 
@@ -79,6 +80,7 @@ class SourceOptions:
     poll_timeout_ms: int
     group_id: str | None
     group_prefix: str
+    transactional_prefix: str | None
     query_name: str | None
     commits_offsets: bool
     reader: str
@@ -97,6 +99,8 @@ class SinkOptions:
     delivery: str
     formats: Mapping[str, str]
     writer: str = "auto"
+    group_prefix: str = GROUP_PREFIX
+    transactional_prefix: str = GROUP_PREFIX
     query_id: str | None = None  # these two make a batch write inside foreachBatch as exact as a streaming one
     batch: int | None = None
 
@@ -121,6 +125,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         poll_timeout_ms=values.positive("kafkaConsumer.pollTimeoutMs") or POLL_TIMEOUT_MS,
         group_id=values.text("groupId") or group_id or None,
         group_prefix=values.text("groupIdPrefix") or GROUP_PREFIX,
+        transactional_prefix=values.text("transactionalIdPrefix") or None,
         query_name=values.text("queryName") or None,
         commits_offsets=values.boolean("commitOffsets", default=True),
         reader=values.choice("reader", ("auto", "librdkafka"), default="auto"),
@@ -144,6 +149,8 @@ def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         ),
         formats=_formats(values, SINK_FORMATS),
         writer=values.choice("writer", ("auto", "librdkafka"), default="auto"),
+        group_prefix=values.text("groupIdPrefix") or GROUP_PREFIX,
+        transactional_prefix=values.text("transactionalIdPrefix") or GROUP_PREFIX,
         query_id=values.text("queryId") or None,
         batch=batch,
     )

@@ -57,7 +57,7 @@ def test_a_transaction_whose_time_is_up_is_called_that_and_more_time_mends_it(to
     assert time.monotonic() - began_s < ANSWER_S_MAX
     assert topics.values(topic) == []
     longer = options(topics, topic, writer, **{"kafka.transaction.timeout.ms": "60000"})
-    assert write_exactly_once(iter([rows(b"1"), rows(b"2")]), longer, task) == Written(2, 2, b"1", b"2")
+    assert write_exactly_once(iter([rows(b"1"), rows(b"2")]), longer, task).written == Written(2, 2, b"1", b"2")
     assert topics.values(topic) == [b"1", b"2"]
 
 
@@ -65,7 +65,7 @@ def test_a_transaction_whose_time_is_up_is_called_that_and_more_time_mends_it(to
 def test_a_batch_that_comes_back_with_as_many_other_rows_is_noticed(topics: Topics, writer: str) -> None:
     topic, task = topics.create(), ticket()
     write_exactly_once(iter([rows(b"1", b"2")]), options(topics, topic, writer), task)
-    assert write_exactly_once(iter([rows(b"2"), rows(b"1")]), options(topics, topic, writer), task) == Written()
+    assert write_exactly_once(iter([rows(b"2"), rows(b"1")]), options(topics, topic, writer), task).written == Written()
     with pytest.raises(BatchChanged, match=r"batch 0 was written with 2 of 2 others"):
         write_exactly_once(iter([rows(b"3", b"4")]), options(topics, topic, writer), task)
     assert topics.values(topic) == [b"1", b"2"]

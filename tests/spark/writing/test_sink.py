@@ -109,15 +109,21 @@ def forget_last_commit(checkpoint: Path) -> None:
 def test_a_batch_that_runs_again(
     spark: SparkSession, topics: Topics, checkpoint: Path, delivery: str, writer: str, times: set[int]
 ) -> None:
-    source, target = topics.create(partitions=2), topics.create(partitions=2)
+    source, target = topics.create(partitions=4), topics.create(partitions=2)
+    prefix = topics.name("team")
+    options = {"topic": target, "delivery": delivery, "writer": writer, "groupIdPrefix": prefix}
     topics.produce(source, [b"%d" % index for index in range(250)])
-    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery, writer=writer)
+    stream_copy(spark, topics, source, checkpoint, **options)
     forget_last_commit(checkpoint)
     topics.produce(source, [b"%d" % index for index in range(250, 300)])
-    stream_copy(spark, topics, source, checkpoint, topic=target, delivery=delivery, writer=writer)
+    stream_copy(spark, topics, source, checkpoint, **options)
     counts = Counter(topics.values(target))
     assert sorted(int(value or b"") for value in counts) == list(range(300))
     assert set(counts.values()) == times
+    # Two of the four tasks have no partition to note their batch under.
+    groups = [each.group_id for each in topics.admin.list_consumer_groups().result().valid]
+    kept = sorted(name.rpartition("-sink")[2] for name in groups if name.startswith(prefix))
+    assert kept == (["", "-done"] if delivery == "exactly-once" else [])
 
 
 def test_updates_go_through_foreach_batch_exactly_once(spark: SparkSession, topics: Topics, checkpoint: Path) -> None:

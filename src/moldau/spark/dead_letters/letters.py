@@ -105,13 +105,23 @@ class LetterBox:
     """
 
     def __init__(
-        self, client: ClientSettings, *, topic: str | None, group: str, query: str, range_: OffsetRange, split: int = 0
+        self,
+        client: ClientSettings,
+        *,
+        topic: str | None,
+        group: str,
+        query: str,
+        range_: OffsetRange,
+        split: int = 0,
+        transactional_prefix: str | None = None,
     ) -> None:
         self.client = client
         self.topic = topic
         self.group = letter_group(group, SKIPPED_GROUP if topic is None else LETTERS_GROUP, split)
         self.query = query
         self.range = range_
+        name = f"{self.group}/{range_.place.topic}/{range_.place.partition}"
+        self.transactional_id = f"{transactional_prefix}-{name}" if transactional_prefix else name
         self.held: list[Letter] = []
         self.held_bytes = 0
         self.written = 0
@@ -160,8 +170,7 @@ class LetterBox:
     def _open(self) -> Producer:
         if self.topic is not None:
             self._make_topic(self.topic)
-        place = self.range.place
-        producer = letter_producer(self.client, f"{self.group}/{place.topic}/{place.partition}")
+        producer = letter_producer(self.client, self.transactional_id)
         producer.init_transactions(ANSWER_S_MAX)
         return producer
 

@@ -71,13 +71,22 @@ class Rejections:
         split: int,
         group: str,
         query: str,
+        transactional_prefix: str | None = None,
     ) -> None:
         self.rules = rules
         self.range = range_
         self.count = 0
         self.first: Letter | None = None
         topic = rules.topic_for(range_.place) if rules.on_error is OnError.DEADLETTER else None
-        self.box = LetterBox(client, topic=topic, group=group, query=query, range_=range_, split=split)
+        self.box = LetterBox(
+            client,
+            topic=topic,
+            group=group,
+            query=query,
+            range_=range_,
+            split=split,
+            transactional_prefix=transactional_prefix,
+        )
 
     def take(self, letters: list[Letter]) -> None:
         if not letters:

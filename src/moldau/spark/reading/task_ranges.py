@@ -88,6 +88,7 @@ class TaskReading:
             range_=task.value,
             split=task.split,
             group=options.group_id or group_of(options.group_prefix, label),
+            transactional_prefix=options.transactional_prefix,
             query=label,
         )
         return typed_batches(raw, formats, rejections)

@@ -1,14 +1,15 @@
 """At least once and exactly once into topics.
 
 Exactly once: a task writes its rows in one transaction, with a transactional id of the query and the task, and in the
-same transaction commits the number of the batch as an offset of a group of the query and the task. A task that finds
-its batch committed writes nothing. Data and progress are one fact, on any Kafka.
+same transaction commits the number of the batch as an offset of a group of the query. A task that finds its batch
+committed writes nothing. Data and progress are one fact, on any Kafka.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
@@ -20,14 +21,35 @@ from moldau.spark.writing.librdkafka import done_by_library, opened_by_library, 
 from moldau.spark.writing.outgoing import Outgoing, outgoing
 from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, write_plainly
 from moldau.spark.writing.producing import Written, measure
-from moldau.spark.writing.tickets import BatchChanged, Done, Fenced, Ticket, TransactionExpired, transaction_timeout_ms
+from moldau.spark.writing.tickets import (
+    BatchChanged,
+    Done,
+    Fenced,
+    NoteSlot,
+    Ticket,
+    TransactionExpired,
+    transaction_timeout_ms,
+)
 
 OTHERS_S_MAX = 60.0
 PAUSE_S = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What a task did with its batch: `rows` are those of the batch, written now or by an earlier attempt."""
+
+    written: Written
+    rows: Written
+    topic: str | None = None
+    slot: NoteSlot | None = None
+    is_known_as_whole: bool = False
+
+
 class OpenTransaction(Protocol):
     """Of one task, after whatever an earlier attempt had left open has ended."""
+
+    slot: NoteSlot
 
     def write(self, rows: Iterable[pa.RecordBatch], shape: Outgoing, ticket: Ticket, topic: str) -> Written:
         """Rows and progress, committed together when it returns."""
@@ -39,19 +61,21 @@ def write_at_least_once(batches: Iterable[pa.RecordBatch], options: SinkOptions)
     return write(batches, options.client, outgoing(options))
 
 
-def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) -> Written:
+def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) -> Delivered:
     rows = iter(batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
-        return Written()
+        return Delivered(Written(), Written())
     topic = next(outgoing(options).records(first)).topic
     rows = chain([first], rows)
     began_s = time.monotonic()
     try:
         opened = _opened(options, ticket, topic)
         if isinstance(opened, Done):
-            return _skip(rows, options, ticket, opened)
-        return opened.write(rows, outgoing(options), ticket, topic)
+            found = _check_same(rows, options, ticket, opened)
+            return Delivered(Written(), found, topic, opened.slot, opened.is_whole)
+        written = opened.write(rows, outgoing(options), ticket, topic)
+        return Delivered(written, written, topic, opened.slot)
     except Fenced:
         return _after_fencing(options, ticket, topic, open_s=time.monotonic() - began_s)
 
@@ -66,10 +90,10 @@ def _opened(options: SinkOptions, ticket: Ticket, topic: str) -> OpenTransaction
     return opened(options.client, ticket, topic, in_any_topic=options.topic is None)
 
 
-def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, done: Done) -> Written:
+def _check_same(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, done: Done) -> Written:
     """The batch is in the topic: nothing is written, after a look whether it is the same batch."""
     found = measure(rows, outgoing(options))
-    if done.batch > ticket.batch or not done.is_of(found):
+    if done.batch > ticket.batch or not (done.is_whole or done.is_of(found)):
         others = " others" if done.note["records"] == found.records else ""
         raise BatchChanged(
             f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}, has {found.records} records of "
@@ -77,10 +101,10 @@ def _skip(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, 
             f"{done.note['bytes']}{others}: the checkpoint, the options or the number of partitions changed in "
             "between. Put them back, or run the batch once with delivery=at-least-once, which writes part of it twice."
         )
-    return Written()
+    return found
 
 
-def _after_fencing(options: SinkOptions, ticket: Ticket, topic: str, *, open_s: float) -> Written:
+def _after_fencing(options: SinkOptions, ticket: Ticket, topic: str, *, open_s: float) -> Delivered:
     """Another attempt of this task took the id over, or the transaction's time was up.
 
     If another attempt commits the batch, there is nothing left to do.
@@ -90,7 +114,8 @@ def _after_fencing(options: SinkOptions, ticket: Ticket, topic: str, *, open_s: 
     while time.monotonic() < deadline_s:
         done = look(options.client, ticket, topic, in_any_topic=options.topic is None)
         if done is not None and done.batch >= ticket.batch:
-            return Written()
+            rows = Written(done.note["records"], done.note["bytes"])
+            return Delivered(Written(), rows, topic, done.slot, done.is_whole)
         if open_s >= transaction_timeout_ms(options.client) / 1000:
             raise _expired(options, ticket, open_s)
         time.sleep(PAUSE_S)

@@ -27,8 +27,10 @@ from moldau.spark.writing.tickets import (
     TRANSACTION_TIMEOUT,
     Done,
     Fenced,
+    NoteSlot,
     Ticket,
     done_of,
+    newest_done,
     note_of,
 )
 
@@ -42,15 +44,16 @@ WEAKER = ("acks", "request.required.acks", "retries", "max.in.flight.requests.pe
 class Transactional:
     """A producer with its transactional id, alive in this worker until another worker takes the id over."""
 
-    def __init__(self, settings: ClientSettings, name: str) -> None:
+    def __init__(self, settings: ClientSettings, name: str, slot: NoteSlot) -> None:
         self.name = name
+        self.slot = slot
         self.done_batch = -1
         self.producer = Producer(
             client_config((), **WRITING, **TRANSACTION) | dict(settings) | {"transactional.id": name}
         )
         self.producer.init_transactions()
         # Only a consumer can say for which group an offset is, and what the group has.
-        self.progress = progress_consumer(settings, name)
+        self.progress = progress_consumer(settings, slot.group)
 
     def begin(self, ticket: Ticket, topic: str) -> None:
         """The progress goes first: if somebody has taken the id over, that is known before a row is read."""
@@ -59,7 +62,8 @@ class Transactional:
 
     def note(self, ticket: Ticket, topic: str, written: Written) -> None:
         self.producer.send_offsets_to_transaction(
-            [TopicPartition(topic, 0, ticket.batch, note_of(written))], self.progress.consumer_group_metadata()
+            [TopicPartition(topic, self.slot.partition, ticket.batch, note_of(written))],
+            self.progress.consumer_group_metadata(),
         )
 
     def abort(self) -> None:
@@ -69,8 +73,8 @@ class Transactional:
             """Fenced or lost: the coordinator aborts it when the id is used again, or in time."""
 
 
-def progress_consumer(settings: ClientSettings, name: str) -> Consumer:
-    return Consumer(client_config(settings) | {"group.id": name, "enable.auto.commit": "false"})
+def progress_consumer(settings: ClientSettings, group: str) -> Consumer:
+    return Consumer(client_config(settings) | {"group.id": group, "enable.auto.commit": "false"})
 
 
 class Producers:
@@ -120,6 +124,7 @@ class LibraryTransaction:
     """A transaction of one task."""
 
     def __init__(self, settings: ClientSettings, opened: Transactional) -> None:
+        self.slot = opened.slot
         self._settings = settings
         self._opened = opened
 
@@ -152,9 +157,11 @@ def opened_by_library(
 
 
 def _opened(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Transactional | Done:
-    kept = worker_producers().take(settings, ticket.name)
+    name = ticket.transactional_id
+    kept = worker_producers().take(settings, name)
+    slot = ticket.slot(0 if in_any_topic else partition_count(settings, topic))
     # What this very producer committed last is known, as long as nobody else has taken its id: no need to ask.
-    if kept is not None and kept.done_batch < ticket.batch:
+    if kept is not None and kept.done_batch < ticket.batch and kept.slot == slot:
         try:
             kept.begin(ticket, topic)
         except KafkaException:
@@ -162,9 +169,9 @@ def _opened(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topi
         else:
             return kept
     del kept
-    made = Transactional(settings, ticket.name)
+    made = Transactional(settings, name, slot)
     # Only now: making the producer ended the transaction of any earlier attempt, one way or the other.
-    done = _committed(made.progress, settings, ticket.name, topic, in_any_topic=in_any_topic)
+    done = _committed(settings, ticket, slot, topic, in_any_topic=in_any_topic)
     if done is not None and done.batch >= ticket.batch:
         return done
     made.begin(ticket, topic)
@@ -173,9 +180,9 @@ def _opened(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topi
 
 def done_by_library(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Done | None:
     """What other attempts have committed."""
-    progress = progress_consumer(settings, ticket.name)
     try:
-        return _committed(progress, settings, ticket.name, topic, in_any_topic=in_any_topic)
+        slot = ticket.slot(0 if in_any_topic else partition_count(settings, topic))
+        return _committed(settings, ticket, slot, topic, in_any_topic=in_any_topic)
     except KafkaException as wrong:
         raise translated(wrong, ticket) from None
 
@@ -188,16 +195,29 @@ def translated(wrong: KafkaException, ticket: Ticket) -> Exception:
     return NoAnswer(f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: {reason(wrong)}")
 
 
+def partition_count(settings: ClientSettings, topic: str) -> int:
+    """Asked anew for each task: 0 is as good as any other number, it costs a group for the length of a batch."""
+    described = admin_client(settings).list_topics(topic, timeout=ANSWER_S_MAX).topics[topic]
+    return len(described.partitions)
+
+
 def _committed(
-    progress: Consumer, settings: ClientSettings, group: str, topic: str, *, in_any_topic: bool
+    settings: ClientSettings, ticket: Ticket, slot: NoteSlot, topic: str, *, in_any_topic: bool
 ) -> Done | None:
-    """The newest batch that the task's group has; where rows name their topics, it may stand under any of them."""
+    return newest_done(
+        ticket, slot, lambda at: noted(settings, at, topic, in_any_topic=in_any_topic), in_any_topic=in_any_topic
+    )
+
+
+def noted(settings: ClientSettings, slot: NoteSlot, topic: str, *, in_any_topic: bool) -> Done | None:
+    """The newest batch at a slot; where rows name their topics, it may stand under any of them."""
     # The second call brings the process down while the group has no coordinator: the first one waits for it.
-    found = committed(progress, [TopicPartition(topic, 0)])
+    found = committed(progress_consumer(settings, slot.group), [TopicPartition(topic, slot.partition)])
     if in_any_topic:
         asked = admin_client(settings).list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], require_stable=True, request_timeout=ANSWER_S_MAX
+            [ConsumerGroupTopicPartitions(slot.group)], require_stable=True, request_timeout=ANSWER_S_MAX
         )
-        found = asked[group].result().topic_partitions
-    newest = max((each for each in found if each.offset >= 0), key=lambda each: int(each.offset), default=None)
+        found = asked[slot.group].result().topic_partitions
+    its = [each for each in found if each.offset >= 0 and each.partition == slot.partition]
+    newest = max(its, key=lambda each: int(each.offset), default=None)
     return None if newest is None else done_of(newest.offset, newest.metadata)

@@ -31,7 +31,17 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
 from moldau.spark.writing.producing import Written, placed
-from moldau.spark.writing.tickets import TOO_LONG, Done, Fenced, Ticket, done_of, note_of, transaction_timeout_ms
+from moldau.spark.writing.tickets import (
+    TOO_LONG,
+    Done,
+    Fenced,
+    NoteSlot,
+    Ticket,
+    done_of,
+    newest_done,
+    note_of,
+    transaction_timeout_ms,
+)
 from moldau.wire.compression import Codec
 from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from moldau.wire.messages.add_partitions_to_txn import (
@@ -153,8 +163,9 @@ def _send(rows: Iterable[pa.RecordBatch], brokers: PlainBrokers, sender: PlainSe
 class PlainTransaction:
     """The one transaction of a task. Making it ends what an earlier attempt has left open, one way or the other."""
 
-    def __init__(self, settings: ClientSettings, name: str) -> None:
+    def __init__(self, settings: ClientSettings, name: str, slot: NoteSlot) -> None:
         self._name = name
+        self.slot = slot
         self._rules = sending_rules(settings)
         self._brokers = brokers_of(settings)
         timeout_ms = transaction_timeout_ms(settings)
@@ -188,12 +199,12 @@ class PlainTransaction:
 
     def _note(self, ticket: Ticket, topic: str, written: Written) -> None:
         identity = self._identity
-        joining = AddOffsetsToTxnRequest(self._name, identity.producer_id, identity.epoch, self._name)
+        joining = AddOffsetsToTxnRequest(self._name, identity.producer_id, identity.epoch, self.slot.group)
         self._ask(TRANSACTION, joining, ADD_OFFSETS_VERSION, AddOffsetsToTxnResponse, _code)
-        noted = TxnOffsetCommitRequestPartition(0, ticket.batch, committed_metadata=note_of(written))
+        noted = TxnOffsetCommitRequestPartition(self.slot.partition, ticket.batch, committed_metadata=note_of(written))
         request = TxnOffsetCommitRequest(
             transactional_id=self._name,
-            group_id=self._name,
+            group_id=self.slot.group,
             producer_id=identity.producer_id,
             producer_epoch=identity.epoch,
             topics=[TxnOffsetCommitRequestTopic(topic, [noted])],
@@ -214,7 +225,8 @@ class PlainTransaction:
         self, kind: int, request: Message, version: int, answer: type[Answer], codes: Callable[[Any], Iterable[int]]
     ) -> Answer:
         try:
-            return self._brokers.ask_coordinator(kind, self._name, request, version, answer, codes=codes)
+            key = self.slot.group if kind == GROUP else self._name
+            return self._brokers.ask_coordinator(kind, key, request, version, answer, codes=codes)
         except BrokerRefused as refused:
             # A transaction whose time was up may be over by now, and the request comes for none.
             if refused.code in (*FENCED, ErrorCode.INVALID_TXN_STATE):
@@ -228,22 +240,38 @@ def opened_plainly(
     settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool
 ) -> PlainTransaction | Done:
     """A transaction to write into, or what is committed if the batch is."""
-    made = PlainTransaction(settings, ticket.name)
+    slot = _slot(settings, ticket, topic, in_any_topic=in_any_topic)
+    made = PlainTransaction(settings, ticket.transactional_id, slot)
     done = done_plainly(settings, ticket, topic, in_any_topic=in_any_topic)
     return made if done is None or done.batch < ticket.batch else done
 
 
 def done_plainly(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Done | None:
     """What is committed; where rows name their topics, it may stand under any of them."""
-    topics = None if in_any_topic else [OffsetFetchRequestTopic(topic, [0])]
-    request = OffsetFetchRequest(group_id=ticket.name, topics=topics, require_stable=True)
+    slot = _slot(settings, ticket, topic, in_any_topic=in_any_topic)
+    wanted = None if in_any_topic else topic
+    return newest_done(ticket, slot, lambda at: _noted(settings, at, wanted), in_any_topic=in_any_topic)
+
+
+def _slot(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> NoteSlot:
+    return ticket.slot(0 if in_any_topic else brokers_of(settings).partition_count(topic))
+
+
+def _noted(settings: ClientSettings, slot: NoteSlot, topic: str | None) -> Done | None:
+    topics = None if topic is None else [OffsetFetchRequestTopic(topic, [slot.partition])]
+    request = OffsetFetchRequest(group_id=slot.group, topics=topics, require_stable=True)
     try:
         found = brokers_of(settings).ask_coordinator(
-            GROUP, ticket.name, request, OFFSET_FETCH_VERSION, OffsetFetchResponse, codes=_codes_of_fetch
+            GROUP, slot.group, request, OFFSET_FETCH_VERSION, OffsetFetchResponse, codes=_codes_of_fetch
         )
     except BrokerRefused as refused:
-        raise NoAnswer(f"group {ticket.name}: {refused}") from None
-    noted = [each for told in found.topics for each in told.partitions if each.committed_offset >= 0]
+        raise NoAnswer(f"group {slot.group}: {refused}") from None
+    noted = [
+        each
+        for told in found.topics
+        for each in told.partitions
+        if each.committed_offset >= 0 and each.partition_index == slot.partition
+    ]
     newest = max(noted, key=lambda each: each.committed_offset, default=None)
     return None if newest is None else done_of(newest.committed_offset, newest.metadata)
 

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, check_settings
+from moldau.spark.clients.librdkafka import check_settings
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
 from moldau.spark.running_batch import running_batch
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
-from moldau.spark.writing.delivery import write_at_least_once, write_exactly_once
+from moldau.spark.writing.delivery import Delivered, write_at_least_once, write_exactly_once
 from moldau.spark.writing.outgoing import check_columns
 from moldau.spark.writing.producing import Written
+from moldau.spark.writing.settling import TaskWritten, delete_groups, deliveries, settle
 from moldau.spark.writing.tickets import Ticket
-
-
-@dataclass(frozen=True, slots=True)
-class TaskWritten(WriterCommitMessage):
-    """What one task did; `progress_group` is where it noted it, if it did."""
-
-    records: int
-    progress_group: str | None
 
 
 class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
@@ -41,21 +33,18 @@ class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self.options.delivery != EXACTLY_ONCE:
-            return _written(write_at_least_once(iterator, self.options), None)
+            return _told(write_at_least_once(iterator, self.options))
         if self.options.query_id and self.options.batch is not None:
-            ticket = Ticket(self.options.query_id, self.options.batch, task_number())
-            return _written(write_exactly_once(iterator, self.options, ticket), None)
-        ticket = Ticket(self.job, batch=0, task=task_number())
-        return _written(write_exactly_once(iterator, self.options, ticket), ticket.name)
+            return _delivered(iterator, self.options, self.options.query_id, self.options.batch)
+        return _delivered(iterator, self.options, self.job, 0)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """The job's notes have done their service."""
-        groups = [each.progress_group for each in messages if isinstance(each, TaskWritten) and each.progress_group]
-        if groups:
-            deletions = admin_client(self.options.client).delete_consumer_groups(groups, request_timeout=ANSWER_S_MAX)
-            for deletion in deletions.values():
-                # A task without rows left no note, and one that stays behind does no harm.
-                deletion.exception()
+        if self.options.query_id and self.options.batch is not None:
+            settle(messages, self.options, query_id=self.options.query_id, batch=self.options.batch)
+            return
+        # The job's notes have done their service.
+        slots = [each.slot for each in deliveries(messages)]
+        delete_groups(self.options.client, {slot.group for slot in slots if slot is not None})
 
 
 class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
@@ -66,16 +55,26 @@ class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self.options.delivery != EXACTLY_ONCE:
-            return _written(write_at_least_once(iterator, self.options), None)
+            return _told(write_at_least_once(iterator, self.options))
         running = running_batch()
         assert running is not None, "a streaming task knows its query and its batch"
-        ticket = Ticket(running.query_id, running.batch, task_number())
-        return _written(write_exactly_once(iterator, self.options, ticket), ticket.name)
+        return _delivered(iterator, self.options, running.query_id, running.batch)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        query_id = next((each.query_id for each in messages if isinstance(each, TaskWritten)), None)
+        if query_id is not None:
+            settle(messages, self.options, query_id=query_id, batch=batchId)
 
 
-def _written(written: Written, note: str | None) -> TaskWritten:
+def _delivered(rows: Iterator[pa.RecordBatch], options: SinkOptions, query_id: str, batch: int) -> TaskWritten:
+    ticket = Ticket(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix)
+    delivered = write_exactly_once(rows, options, ticket)
+    return _told(delivered.written, delivered, query_id)
+
+
+def _told(written: Written, delivered: Delivered | None = None, query_id: str | None = None) -> TaskWritten:
     spare_what_is_loaded()
-    return TaskWritten(written.records, note)
+    return TaskWritten(written.records, delivered, query_id)
 
 
 def task_number() -> int:
