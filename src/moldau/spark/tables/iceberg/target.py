@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from moldau.spark.option_values import OptionError, wrong_option
+from moldau.spark.storage import is_url
 from moldau.spark.tables.iceberg.partitions import partition_table, partition_terms, terms_of
 from moldau.spark.tables.iceberg.reading import ReadableIceberg
 from moldau.spark.tables.iceberg.table import IcebergLake, catalog_of, layout_of
@@ -48,7 +49,13 @@ def catalog_properties(options: Mapping[str, str]) -> dict[str, str]:
     """The catalog as pyiceberg wants it; a folder alone is enough for one that SQLite keeps there."""
     properties = with_prefix(options, CATALOG_PREFIX)
     warehouse = options.get("warehouse")
-    if warehouse and "uri" not in properties:
+    is_far = bool(warehouse) and is_url(str(warehouse)) and not str(warehouse).startswith("file:")
+    if is_far and "uri" not in properties and "catalog" not in options:
+        raise OptionError(
+            f"option warehouse={warehouse!r}: at a URL it needs a catalog that all can reach, by catalog=NAME or "
+            "catalog.uri=…, catalog.type=…; without one it is a folder"
+        )
+    if warehouse and "uri" not in properties and not is_far:
         folder = Path(warehouse.removeprefix("file://")).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         # Queries of one warehouse wait for each other's commits instead of failing.
