@@ -6,6 +6,7 @@ import pytest
 
 from moldau.spark.pipelines.check import check
 from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.running.sources import topic_options
 
 SOUND = "create stream a from topic 'a'; create sink s into topic 'out' as select * from a"
 
@@ -16,6 +17,14 @@ def problems(source: str) -> list[str]:
 
 def test_a_sound_plan_has_no_problems() -> None:
     assert problems(SOUND) == []
+
+
+def test_prefixes_of_the_pipeline_are_those_of_its_topics() -> None:
+    plan = parse(f"set groupIdPrefix = team; set transactionalIdPrefix = 'team-tx'; {SOUND}", "p.sql", name="p")
+    assert check(plan) == []
+    for endpoint in (plan.sources[0].endpoint, plan.sinks[0].endpoint):
+        options = topic_options(endpoint, plan)
+        assert (options["groupIdPrefix"], options["transactionalIdPrefix"]) == ("team", "team-tx")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ from moldau.spark.tables.databases.table_names import writable_table
 SETTINGS = {
     "name": "the pipeline's name",
     "bootstrap.servers": "the cluster, unless a source or sink names its own",
-    "checkpoint": "the folder of the queries' progress",
-    "state": "the folder of the running pipeline's status",
+    "checkpoint": "the folder or URL of the queries' progress",
+    "state": "the folder or URL of the running pipeline's status and lock",
+    "groupIdPrefix": "how the names of groups begin",
+    "transactionalIdPrefix": "how transactional ids begin",
 }
 TOPICS = (Connector.TOPIC, Connector.PATTERN)
 SETTING_PREFIXES = ("spark.", "kafka.")

@@ -14,7 +14,6 @@ from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.tokens import statements_of
 from moldau.spark.pipelines.running.folders import PipelineFolder
-from moldau.spark.pipelines.running.holder import NotOurs
 from moldau.spark.secrets import masked
 
 HOME_VARIABLE = "MOLDAU_HOME"
@@ -94,11 +93,8 @@ class StayingStreams:
             raise StreamFailed(f"there is no stream {name}")
         folder = self._pipeline(path)
         holder = folder.holder()
-        try:
-            if holder is not None:
-                holder.terminate()
-        except NotOurs as wrong:
-            raise StreamFailed(f"stream {name}: {wrong}") from None
+        if holder is not None:
+            folder.ask_to_end(holder)
         deadline = time.monotonic() + STOP_S_MAX
         while folder.holder() is not None:
             if time.monotonic() > deadline:

@@ -1,80 +1,56 @@
-"""Whose a pipeline is, and which of its checkpoints count."""
+"""Where a pipeline's checkpoints, status and lock are, by what its file says."""
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from moldau.spark.pipelines.plan import Plan
-from moldau.spark.pipelines.running.folders import AlreadyRunning, PipelineFolder
-from moldau.spark.pipelines.running.holder import Holder, NotOurs, holder_from, started_of, this_process
+from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.storage import LocalFolder
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> PipelineFolder:
-    return PipelineFolder(Plan("p"), tmp_path)
+@pytest.mark.parametrize(
+    ("settings", "checkpoints", "state"),
+    [
+        ({}, "/jobs/.moldau/pipelines/orders/checkpoints", "/jobs/.moldau/pipelines/orders"),
+        ({"checkpoint": "s3a://lake/orders/"}, "s3a://lake/orders", "s3a://lake/orders/_moldau"),
+        ({"checkpoint": "hdfs://name/orders"}, "hdfs://name/orders", "hdfs://name/orders/_moldau"),
+        ({"checkpoint": "kept"}, "/jobs/kept", "/jobs/kept/_moldau"),
+        ({"checkpoint": "file:///kept"}, "/kept", "/kept/_moldau"),
+        ({"checkpoint": "s3a://lake/orders", "state": "here"}, "s3a://lake/orders", "/jobs/here"),
+    ],
+)
+def test_status_and_lock_are_beside_the_checkpoint(settings: dict[str, str], checkpoints: str, state: str) -> None:
+    folder = PipelineFolder(Plan("orders", settings), Path("/jobs"))
+    assert (folder.checkpoints, folder.state) == (checkpoints, state)
 
 
-@pytest.fixture
-def other() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that waits to be ended."""
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
-        yield process
-        process.kill()
-
-
-def finish_batch(checkpoint: Path) -> None:
-    (checkpoint / "commits").mkdir(parents=True)
-    (checkpoint / "commits" / "0").touch()
-
-
-def test_the_one_who_runs_it_is_known(folder: PipelineFolder) -> None:
-    assert folder.holder() is None
+def test_only_checkpoints_are_forgotten(tmp_path: Path) -> None:
+    folder = PipelineFolder(Plan("orders", {"checkpoint": "kept"}), tmp_path)
+    for sink in ("lake", "copies"):
+        (tmp_path / "kept" / sink).mkdir(parents=True)
     with folder.locked():
-        assert folder.holder() == this_process()
-        with (
-            pytest.raises(AlreadyRunning, match=f"^process {os.getpid()} runs this pipeline already$"),
-            folder.locked(),
-        ):
-            pass
+        folder.write_status({"queries": {}})
+        assert folder.forget_progress() == ["copies", "lake"]
+        assert folder.read_status() == {"queries": {}}
+        assert folder.holder() is not None
     assert folder.holder() is None
 
 
-def test_a_process_is_told_to_end(other: subprocess.Popen[bytes]) -> None:
-    Holder(other.pid, socket.gethostname(), started_of(other.pid)).terminate()
-    assert other.wait(30) == -signal.SIGTERM
+def finish_batch(checkpoint: str) -> None:
+    LocalFolder(Path(checkpoint)).write("commits/0", b"")
 
 
-def test_a_process_of_another_host_or_time_is_left_alone(other: subprocess.Popen[bytes]) -> None:
-    for holder, why in (
-        (Holder(other.pid, "elsewhere", started_of(other.pid)), f"it runs on elsewhere as process {other.pid}"),
-        (Holder(other.pid, socket.gethostname(), "1"), "is not the one that took the pipeline"),
-        (Holder(2**22 + 1, socket.gethostname(), "1"), "is not the one that took the pipeline"),
-    ):
-        with pytest.raises(NotOurs, match=why):
-            holder.terminate()
-    assert other.poll() is None
-
-
-def test_who_is_written_can_be_read() -> None:
-    assert holder_from(this_process().as_json()) == this_process()
-    assert holder_from("4711") is None
-
-
-def test_progress_begins_anew_beside_the_old(folder: PipelineFolder) -> None:
+def test_progress_begins_anew_beside_the_old(tmp_path: Path) -> None:
+    folder = PipelineFolder(Plan("p"), tmp_path)
     first = folder.checkpoint_of("s")
-    assert first == folder.checkpoints / "s"
+    assert first == f"{folder.checkpoints}/s"
     assert folder.checkpoint_of("s", anew=True) == first
     finish_batch(first)
     second = folder.checkpoint_of("s", anew=True)
-    (second / "offsets").mkdir(parents=True)
+    LocalFolder(Path(second)).write("offsets/0", b"")
     assert second != first
     assert folder.checkpoint_of("s") == first, "a replay without a finished batch changes nothing"
     third = folder.checkpoint_of("s", anew=True)
@@ -82,14 +58,15 @@ def test_progress_begins_anew_beside_the_old(folder: PipelineFolder) -> None:
     finish_batch(third)
     assert folder.checkpoint_of("s") == third
     folder.keep_only("s", third)
-    assert [path.name for path in folder.checkpoints.iterdir()] == [third.name]
+    assert [path.name for path in Path(folder.checkpoints).iterdir()] == [Path(third).name]
     assert folder.checkpoint_of("s") == third
 
 
-def test_progress_is_forgotten_by_sinks(folder: PipelineFolder) -> None:
+def test_progress_is_forgotten_by_sinks(tmp_path: Path) -> None:
+    folder = PipelineFolder(Plan("p"), tmp_path)
     for name in ("a", "b"):
         finish_batch(folder.checkpoint_of(name))
     finish_batch(folder.checkpoint_of("a", anew=True))
     assert folder.forget_progress(["a"]) == ["a"]
-    assert folder.sinks_with_progress() == ["b"]
+    assert folder.progress() == ["b"]
     assert folder.forget_progress() == ["b"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import table as arrow_table
 
-from moldau.spark.pipelines.running.folders import AlreadyRunning
+from moldau.spark.pipelines.running.locks import AlreadyRunning, ask_to_end, newest_lock
 from moldau.spark.pipelines.running.runner import State
+from moldau.spark.storage import LocalFolder
 from tests.spark.pipelines.pipelines import Outcome, Pipelines
 from tests.spark.topics import Topics
 
@@ -299,6 +301,37 @@ def test_a_second_run_is_refused(topics: Topics, pipelines: Pipelines) -> None:
 
     assert pipelines.run(path, once=False, watch=Steps(run_again)).ended_well
     assert refusals[0].endswith("runs this pipeline already")
+
+
+@pytest.mark.parametrize("by", ["a successor", "a request"])
+def test_a_run_ends_when_another_machine_says_so(topics: Topics, pipelines: Pipelines, by: str) -> None:
+    """One that was cut off finds its successor's lock; one that is asked to end finds the request."""
+    numbers = topics.create("numbers")
+    path = pipelines.written(f"""
+        create stream numbers from topic '{numbers}' with (valueFormat = string);
+        create sink copies into files 'copies' as select value from numbers;
+    """)
+    state = LocalFolder(pipelines.folder / ".moldau" / "pipelines" / "pipeline")
+    deadline_s = time.monotonic() + WAIT_S_MAX
+
+    def say_so(outcome: Outcome) -> None:
+        if outcome.of("copies").state is State.RUNNING and not state.read("lock-00000002") and not state.read("stop"):
+            found = newest_lock(state)
+            assert found is not None
+            away = replace(found.holder, host="head", pid=7, machine="another")
+            if by == "a request":
+                ask_to_end(state, away)
+            else:
+                state.write("lock-00000002", json.dumps(asdict(replace(away, token="theirs"))).encode())
+        if time.monotonic() > deadline_s:
+            outcome.runner.stop()
+
+    outcome = pipelines.run(path, once=False, watch=say_so)
+    if by == "a request":
+        assert (outcome.ended_well, outcome.of("copies").state) == (True, State.STOPPED)
+        return
+    assert outcome.said == ["process 7 on head has taken this pipeline over, so it ends here"]
+    assert (outcome.ended_well, outcome.of("copies").state) == (False, State.FAILED)
 
 
 def test_a_pipeline_of_tables_alone_is_written_whole(topics: Topics, pipelines: Pipelines) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.language.grammar import parse
@@ -18,7 +17,7 @@ def job(spark: SparkSession, columns: str, clauses: str = "") -> Job:
     plan = parse(f"create sink s into topic 'out' {clauses} as select * from a", "p.sql", name="p")
     frames = Frames(spark)
     frames.put("a", spark.createDataFrame([], columns))
-    return job_of(plan.sinks[0], frames, plan, Path("unused"))
+    return job_of(plan.sinks[0], frames, plan, "unused")
 
 
 def test_every_column_of_a_row_is_in_the_value(spark: SparkSession) -> None:

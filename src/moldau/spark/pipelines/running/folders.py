@@ -1,70 +1,107 @@
-"""Where a pipeline keeps what outlives it: checkpoints, its status, and the lock of the one who runs it."""
+"""Where a pipeline keeps what outlives it: checkpoints, and beside them its status and the lock of who runs it."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import shutil
-from collections.abc import Iterator
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.plan import Plan
-from moldau.spark.pipelines.running.holder import Holder, holder_from, this_process
+from moldau.spark.pipelines.running.locks import Holder, Lock, ask_to_end, newest_lock
+from moldau.spark.storage import Folder, LocalFolder, OutOfReach, StorageFailed, is_url, located
 
 HOME = ".moldau"
+STATE = "_moldau"  # in the folder of checkpoints that a pipeline names; files of such names are nobody's data
+STATUS = "status.json"
 AGAIN = "~"  # between a sink's name and the number of its checkpoint, from the second on
+FAR_STATUS_S = 5.0  # each status at a far place is a request that somebody pays for
 
 
-class AlreadyRunning(Exception):
-    """Somebody else runs this pipeline."""
+def only_here(url: str) -> Folder:
+    if is_url(url):
+        raise StorageFailed(f"{url}: only Spark can reach it")
+    return LocalFolder(Path(url))
 
 
 class PipelineFolder:
-    def __init__(self, plan: Plan, beside: Path) -> None:
-        """`beside` is the folder of the pipeline's file: relative places count from there, wherever one stands."""
-        home = beside / HOME / "pipelines" / plan.name
-        self.state = beside / plan.settings["state"] if "state" in plan.settings else home
-        self.checkpoints = beside / plan.settings.get("checkpoint", str(home / "checkpoints"))
+    def __init__(self, plan: Plan, beside: Path, reach: Callable[[str], Folder] = only_here) -> None:
+        """`beside` is the folder of the pipeline's file: relative places count from there, wherever one stands.
+
+        `reach` opens a folder by its path or URL.
+        """
+        self.home = beside / HOME / "pipelines" / plan.name
+        self.checkpoints = located(plan.settings.get("checkpoint", str(self.home / "checkpoints")), beside).rstrip("/")
+        own = f"{self.checkpoints}/{STATE}" if "checkpoint" in plan.settings else str(self.home)
+        self.state = located(plan.settings.get("state", own), beside).rstrip("/")
+        self.reach = reach
+        self._lock: Lock | None = None
+        self._status_due_s = 0.0
+
+    @cached_property
+    def log(self) -> Path:
+        """Spark's own log, always of this machine: a folder that can't be written to has it elsewhere."""
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return Path(tempfile.mkdtemp(prefix="moldau-")) / "spark.log"
+        return self.home / "spark.log"
+
+    @cached_property
+    def _state(self) -> Folder:
+        return self.reach(self.state)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        self.state.mkdir(parents=True, exist_ok=True)
-        with (self.state / "lock").open("a+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise AlreadyRunning(f"{self.holder() or 'another process'} runs this pipeline already") from None
-            (self.state / "holder").write_text(this_process().as_json())
-            try:
-                yield
-            finally:
-                (self.state / "holder").unlink(missing_ok=True)
+        lock = Lock(self._state)
+        lock.take()
+        self._lock = lock
+        try:
+            yield
+        finally:
+            self._lock = None
+            lock.release()
+
+    @property
+    def lost_to(self) -> str | None:
+        """Who took the lock from us, while this process was stopped or cut off."""
+        return self._lock.lost_to if self._lock else None
+
+    @property
+    def is_asked_to_end(self) -> bool:
+        return self._lock is not None and self._lock.is_asked_to_end
 
     def holder(self) -> Holder | None:
-        """The process that holds the lock, if there is one."""
-        with suppress(OSError), (self.state / "lock").open("a+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                return holder_from((self.state / "holder").read_text())
-        return None
+        """Who runs it, as far as one can see."""
+        found = newest_lock(self._state)
+        alive = found is not None and found.holder.is_alive(SystemClock().now_ms())
+        return found.holder if found is not None and alive else None
 
-    def write_status(self, status: dict[str, Any]) -> None:
-        """A reader sees the old one or the new one, never a half."""
-        fresh = self.state / "status.json.new"
-        fresh.write_text(json.dumps(status, indent=2))
-        fresh.replace(self.state / "status.json")
+    def ask_to_end(self, holder: Holder) -> None:
+        ask_to_end(self._state, holder)
+
+    def write_status(self, status: dict[str, Any], *, at_once: bool = False) -> None:
+        """A far place gets it now and then, and one that is out of reach gets the next one."""
+        now_s = time.monotonic()
+        if self.lost_to is not None or (is_url(self.state) and now_s < self._status_due_s and not at_once):
+            return
+        self._status_due_s = now_s + FAR_STATUS_S
+        with suppress(StorageFailed):
+            self._state.write(STATUS, json.dumps(status, indent=2).encode())
 
     def read_status(self) -> dict[str, Any] | None:
         try:
-            found: dict[str, Any] = json.loads((self.state / "status.json").read_text())
-        except (OSError, ValueError):
+            found: dict[str, Any] = json.loads(self._state.read(STATUS) or b"")
+        except ValueError:
             return None
         return found
 
-    def checkpoint_of(self, sink: str, *, anew: bool = False) -> Path:
+    def checkpoint_of(self, sink: str, *, anew: bool = False) -> str:
         """Where its progress is. One that begins anew, in a replay, leaves the old progress until it has some itself.
 
         So a replay that comes to nothing changes nothing: the newest checkpoint with a finished batch is the sink's.
@@ -72,35 +109,47 @@ class PipelineFolder:
         there = self._numbered(sink)
         if anew:
             return self._checkpoint(sink, max(there, default=0) + 1)
-        return self._checkpoint(sink, max(filter(lambda one: has_batch(there[one]), there), default=min(there or [1])))
+        finished = (number for number in there if self.has_batch(self._checkpoint(sink, number)))
+        return self._checkpoint(sink, max(finished, default=min(there or [1])))
 
-    def keep_only(self, sink: str, checkpoint: Path) -> None:
+    def has_batch(self, checkpoint: str) -> bool:
+        """Whether a batch of it is finished."""
+        return any(name.isdigit() for name in self._names(f"{checkpoint}/commits"))
+
+    def keep_only(self, sink: str, checkpoint: str) -> None:
         """The others of the sink have done their service."""
-        for path in self._numbered(sink).values():
-            if path != checkpoint:
-                shutil.rmtree(path)
+        for number in self._numbered(sink):
+            if self._checkpoint(sink, number) != checkpoint:
+                self.reach(self.checkpoints).delete(_numbered_name(sink, number))
 
-    def sinks_with_progress(self) -> list[str]:
-        return sorted({path.name.partition(AGAIN)[0] for path in self.checkpoints.glob("*") if path.is_dir()})
+    def progress(self) -> list[str]:
+        """The sinks that have a checkpoint."""
+        return sorted({name.partition(AGAIN)[0] for name in self._names(self.checkpoints) if name != STATE})
 
     def forget_progress(self, sinks: list[str] | None = None) -> list[str]:
         """Remove checkpoints; the names of the sinks that had one."""
-        gone = [name for name in self.sinks_with_progress() if sinks is None or name in sinks]
+        gone = [name for name in self.progress() if sinks is None or name in sinks]
+        checkpoints = self.reach(self.checkpoints)
         for name in gone:
-            for path in self._numbered(name).values():
-                shutil.rmtree(path)
+            for number in self._numbered(name):
+                checkpoints.delete(_numbered_name(name, number))
         return gone
 
-    def _checkpoint(self, sink: str, number: int) -> Path:
-        return self.checkpoints / (sink if number == 1 else f"{sink}{AGAIN}{number}")
+    def _checkpoint(self, sink: str, number: int) -> str:
+        return f"{self.checkpoints}/{_numbered_name(sink, number)}"
 
-    def _numbered(self, sink: str) -> dict[int, Path]:
-        """The sink's checkpoints by their numbers, the first of which is not written."""
-        found = {int(path.name.rpartition(AGAIN)[2]): path for path in self.checkpoints.glob(f"{sink}{AGAIN}[0-9]*")}
-        first = self.checkpoints / sink
-        return {1: first, **found} if first.is_dir() else found
+    def _numbered(self, sink: str) -> list[int]:
+        """The numbers of the sink's checkpoints, the first of which is not written."""
+        names = self._names(self.checkpoints)
+        later = (name.removeprefix(sink + AGAIN) for name in names if name.startswith(sink + AGAIN))
+        return [*([1] if sink in names else []), *sorted(int(number) for number in later if number.isdigit())]
+
+    def _names(self, url: str) -> list[str]:
+        try:
+            return self.reach(url).names()
+        except OutOfReach:  # over Connect nobody here sees them, and a checkpoint has its first name
+            return []
 
 
-def has_batch(checkpoint: Path) -> bool:
-    """Whether a batch of it is finished."""
-    return any(path.name.isdigit() for path in (checkpoint / "commits").glob("*"))
+def _numbered_name(sink: str, number: int) -> str:
+    return sink if number == 1 else f"{sink}{AGAIN}{number}"

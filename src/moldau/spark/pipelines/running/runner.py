@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import Clock, SystemClock
 from moldau.spark.pipelines.plan import PipelineError, Plan
-from moldau.spark.pipelines.running.folders import PipelineFolder, has_batch
+from moldau.spark.pipelines.running.folders import PipelineFolder
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.progress import Progress, progress_of
 from moldau.spark.pipelines.running.reasons import is_permanent, said_by, spark_failures
@@ -111,6 +111,7 @@ class Runner:
         """Until everything is done, somebody stops it, or a query failed for good. True when nothing failed."""
         try:
             while not self._stopping and any(one.state in (State.RUNNING, State.WAITING) for one in self.queries):
+                self._heed_others()
                 for one in self.queries:
                     self._tend(one)
                 self._publish()
@@ -125,9 +126,20 @@ class Runner:
             self._publish(over=True)
         return all(one.state is not State.FAILED for one in self.queries)
 
+    def _heed_others(self) -> None:
+        """Others reach a run through its folder: one asks it to end, one has taken it over."""
+        if self._folder.is_asked_to_end:
+            self._stopping = True
+        if self._folder.lost_to is not None:
+            self._say(f"{self._folder.lost_to} has taken this pipeline over, so it ends here")
+            self._fail_all()
+
     def _fail_all(self) -> None:
         for one in self.queries:
             if one.state in (State.RUNNING, State.WAITING):
+                with suppress(*spark_failures()):
+                    if one.query is not None:
+                        one.query.stop()
                 one.state, one.query = State.FAILED, None
 
     def _tend(self, one: Running) -> None:
@@ -191,7 +203,7 @@ class Runner:
 
     def _settle(self, one: Running) -> None:
         """Whatever progress the sink had before a replay goes now that there is new progress, and not earlier."""
-        if not one.is_settled and has_batch(one.job.checkpoint):
+        if not one.is_settled and self._folder.has_batch(one.job.checkpoint):
             one.is_settled = True
             self._folder.keep_only(one.job.sink.name, one.job.checkpoint)
 
@@ -214,7 +226,8 @@ class Runner:
                 "started_ms": self._begun_ms,
                 "updated_ms": self._clock.now_ms(),
                 "queries": {one.job.sink.name: one.as_json() for one in self.queries},
-            }
+            },
+            at_once=over,
         )
 
 

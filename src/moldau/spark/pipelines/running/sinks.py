@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
@@ -80,7 +79,7 @@ class Job:
     sink: Sink
     frame: DataFrame
     query_name: str
-    checkpoint: Path
+    checkpoint: str
     schedule: Schedule
     options: dict[str, str]
     plan: Plan
@@ -104,14 +103,14 @@ class Job:
         frame = self.frame if self.decision is None else self.decision.frame
         writer: DataStreamWriter = (
             frame.writeStream.queryName(self.query_name)
-            .option("checkpointLocation", str(self.checkpoint))
+            .option("checkpointLocation", self.checkpoint)
             .outputMode(_output(self.sink).value)
         )
         kind = _format(self.sink.endpoint)
         if self.decision is not None:
             writer = writer.foreachBatch(self._decided(self.decision, kind))
         elif _output(self.sink) is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
-            writer = writer.foreachBatch(BatchDelivery(str(self.checkpoint), kind, self.options))
+            writer = writer.foreachBatch(BatchDelivery(self.checkpoint, kind, self.options))
         else:
             writer = writer.format(kind).options(**self.options)
         if self.schedule.is_once:
@@ -121,14 +120,14 @@ class Job:
         return writer.start()
 
     def _decided(self, decision: Decision, kind: str) -> DecidedBatches:
-        sink, results = self.sink, BatchDelivery(str(self.checkpoint), kind, self.options)
-        letters = BatchDelivery(str(self.checkpoint), FORMATS[Connector.TOPIC], letter_options(self.plan), "-letters")
+        sink, results = self.sink, BatchDelivery(self.checkpoint, kind, self.options)
+        letters = BatchDelivery(self.checkpoint, FORMATS[Connector.TOPIC], letter_options(self.plan), "-letters")
         return DecidedBatches(
             self.plan,
             sink,
             decision.relation,
             self.query_name,
-            str(self.checkpoint),
+            self.checkpoint,
             lambda batch, number: results(_written(sink, batch), number),
             letters,
             self.broken,
@@ -158,7 +157,7 @@ def _make_topic(options: dict[str, str], topic: str) -> None:
         raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
 
 
-def job_of(sink: Sink, frames: Frames, plan: Plan, checkpoint: Path) -> Job:
+def job_of(sink: Sink, frames: Frames, plan: Plan, checkpoint: str) -> Job:
     name, frame = f"{plan.name}.{sink.name}", frames.of(sink.query)
     options, decision = _options(sink, frame, plan), decision_of(sink, frame, frames, plan)
     return Job(sink, _written(sink, frame), name, checkpoint, plan.schedule_of(sink), options, plan, decision)

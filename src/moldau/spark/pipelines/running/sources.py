@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.options import READ_COMMITTED
+from moldau.spark.options import PREFIXES, READ_COMMITTED
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
     Only committed records are read unless one of them says otherwise: what a pipeline writes is exactly once for those
     readers alone, so that a chain of pipelines would count aborted rows.
     """
-    options = {key: value for key, value in plan.settings.items() if key.startswith("kafka.")}
+    options = {key: value for key, value in plan.settings.items() if key.startswith("kafka.") or key in PREFIXES}
     if "bootstrap.servers" in plan.settings:
         options[BOOTSTRAP] = plan.settings["bootstrap.servers"]
     said = dict(endpoint.options)
