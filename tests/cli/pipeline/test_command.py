@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -80,7 +81,7 @@ def test_the_life_of_a_pipeline(
         second = tool("pipeline", "run", str(file))
         assert second.returncode == 1
         assert second.stderr == (
-            f"moldau pipeline: process {process.pid} runs this pipeline already; "
+            f"moldau pipeline: process {process.pid} on {socket.gethostname()} runs this pipeline already; "
             f"stop it with: moldau pipeline stop {file}\n"
         )
         assert done("pipeline", "stop", str(file)) == "pipeline numbers stopped\n"

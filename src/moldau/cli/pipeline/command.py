@@ -16,6 +16,7 @@ from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
+from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
 from moldau.spark.pipelines.declarative.project import NO_YAML, is_project, load_project, spec_file_of
@@ -23,11 +24,16 @@ from moldau.spark.pipelines.graph import DRAWINGS, drawing_of
 from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.loading import load, with_environment
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
-from moldau.spark.pipelines.running.folders import AlreadyRunning, PipelineFolder
-from moldau.spark.pipelines.running.holder import NotOurs
+from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.pipelines.running.locks import AlreadyRunning
 from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
+from moldau.spark.pipelines.running.terminal import filtered
+from moldau.spark.storage import Folder, LocalFolder, StorageFailed, folder_without_session, is_url
+from moldau.spark.storage import folder_of as session_folder
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from moldau.spark.pipelines.running.sinks import Job
 
 EXAMPLES = """\
@@ -61,6 +67,8 @@ def main(arguments: list[str]) -> int:
         if wrong.name == "yaml":
             raise CommandFailed(NO_YAML) from None
         raise CommandFailed(f"{NO_SPARK} ({wrong.name} is missing)") from None
+    except StorageFailed as wrong:
+        raise CommandFailed(str(wrong)) from None
     except AlreadyRunning as wrong:
         raise CommandFailed(f"{wrong}; stop it with: moldau pipeline stop {options.file}") from None
 
@@ -120,6 +128,9 @@ def with_ages(arguments: list[str]) -> list[str]:
 
 def add_run_options(parser: ArgumentParser) -> None:
     parser.add_argument("--master", help="local[2], spark://…, yarn, k8s://… or a Connect URL, sc://…")
+    parser.add_argument(
+        "--deploy-mode", choices=(CLIENT, CLUSTER), default=CLIENT, help="cluster: the driver runs there too"
+    )
     parser.add_argument("--once", action="store_true", help="what is there now, whatever the file's schedules say")
     parser.add_argument("--every", metavar="DURATION", help="of a spark-pipeline.yml: how often it is updated (10s)")
     parser.add_argument(
@@ -133,14 +144,17 @@ def add_run_options(parser: ArgumentParser) -> None:
 
 
 def loaded(options: Namespace) -> Plan:
-    """The command line goes before the file, and both before the environment."""
-    settings = dict(split_pair(pair, option="--set") for pair in options.settings)
     if is_project(options.file):
         return Plan(load_project(options.file).name)
-    plan = load(options.file, settings)
-    if BOOTSTRAP_VARIABLE in os.environ and "bootstrap.servers" not in plan.settings:
-        plan = load(options.file, {**settings, "bootstrap.servers": os.environ[BOOTSTRAP_VARIABLE]})
-    return plan
+    return load(options.file, said(options))
+
+
+def said(options: Namespace) -> dict[str, str]:
+    """The command line goes before the file, and both before the environment."""
+    settings = dict(split_pair(pair, option="--set") for pair in options.settings)
+    if BOOTSTRAP_VARIABLE in os.environ and "bootstrap.servers" not in load(options.file, settings).settings:
+        settings["bootstrap.servers"] = os.environ[BOOTSTRAP_VARIABLE]
+    return settings
 
 
 def checked(options: Namespace) -> Plan:
@@ -156,20 +170,37 @@ def checked(options: Namespace) -> Plan:
 
 
 def folder_of(plan: Plan, path: Path) -> PipelineFolder:
-    return PipelineFolder(plan, path.resolve().parent)
+    """To look at it while nothing runs here."""
+
+    def reach(url: str) -> Folder:
+        if not is_url(url):
+            return LocalFolder(Path(url))
+        with filtered(found.log):
+            return folder_without_session(url, plan.settings)
+
+    found = PipelineFolder(plan, path.resolve().parent, reach)
+    return found
 
 
-def jobs(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | None = None, anew: bool = False) -> list[Job]:
+def session_of(plan: Plan, options: Namespace) -> SparkSession:
+    folder = PipelineFolder(plan, options.file.resolve().parent)
+    try:
+        return open_session(f"moldau pipeline {plan.name}", options.master, plan.settings, log=folder.log)
+    except NoSpark as wrong:
+        raise CommandFailed(str(wrong)) from None
+
+
+def jobs(
+    plan: Plan,
+    folder: PipelineFolder,
+    spark: SparkSession,
+    *,
+    starting: Mapping[str, str] | None = None,
+    anew: bool = False,
+) -> list[Job]:
     from moldau.spark.pipelines.running.frames import frames_of
     from moldau.spark.pipelines.running.runner import jobs_of
 
-    folder = folder_of(plan, options.file)
-    try:
-        spark = open_session(
-            f"moldau pipeline {plan.name}", options.master, plan.settings, log=folder.state / "spark.log"
-        )
-    except NoSpark as wrong:
-        raise CommandFailed(str(wrong)) from None
     return jobs_of(frames_of(spark, plan, starting=starting), plan, folder, anew=anew)
 
 
@@ -181,10 +212,20 @@ def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | No
     """`anew` begins with checkpoints of its own, which take the place of the old ones with their first batch."""
     from moldau.spark.pipelines.running.runner import Runner
 
-    folder = folder_of(plan, options.file)
+    if options.deploy_mode == CLUSTER:
+        return submit(plan, options, said(options))
+    opened: list[SparkSession] = []
+
+    def spark() -> SparkSession:
+        if not opened:
+            print(f"pipeline {plan.name}: starting Spark", file=sys.stderr)
+            opened.append(session_of(plan, options))
+        return opened[0]
+
+    # A lock that only Spark can reach is taken when Spark is there, any other before that.
+    folder = PipelineFolder(plan, options.file.resolve().parent, lambda url: reached(url, spark))
     with folder.locked():
-        print(f"pipeline {plan.name}: starting Spark", file=sys.stderr)
-        made = jobs(plan, options, starting=starting, anew=anew)
+        made = jobs(plan, folder, spark(), starting=starting, anew=anew)
         if options.once:
             made = [one.scheduled(ONCE) for one in made]
         for one in made:
@@ -198,16 +239,50 @@ def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | No
     return OK if ended_well else FAILED
 
 
+def reached(url: str, spark: Callable[[], SparkSession]) -> Folder:
+    return session_folder(url, spark()) if is_url(url) else LocalFolder(Path(url))
+
+
 def check_file(options: Namespace) -> int:
     plan = checked(options)
     if not options.quick:
-        made = jobs(plan, options)
+        spark = session_of(plan, options)
+        if runs_elsewhere(options.master or plan.settings.get("spark.master", "")):
+            check_executors(spark, plan, folder_of(plan, options.file).checkpoints)
+        made = jobs(plan, folder_of(plan, options.file), spark)
         for one in made:
             columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in one.frame.schema.fields)
             print(f"{one.sink.name} into {one.sink.endpoint}: {columns}")
     counts = f"{len(plan.sources)} sources, {len(plan.views)} views, {len(plan.sinks)} sinks"
     print(f"pipeline {plan.name}: {counts}; nothing is wrong")
     return OK
+
+
+def runs_elsewhere(master: str) -> bool:
+    return bool(master) and master != "local" and not master.startswith("local[")
+
+
+def check_executors(spark: SparkSession, plan: Plan, checkpoints: str) -> None:
+    """A line for each executor; what one of them lacks ends the command."""
+    from moldau.spark.pipelines.running.executors import checkpoint_problem, look_at, pythons_of, wanted_by
+    from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+
+    wanted = wanted_by(plan)
+    is_classic = hasattr(spark, "_sc")
+    try:
+        found = look_at(spark, wanted)
+    except spark_failures() as wrong:
+        for line in pythons_of(spark, wanted) if is_classic else ():
+            print(line)
+        raise CommandFailed(f"executors can't run a task in Python: {said_by(wrong)}") from None
+    for executor in found:
+        print(executor)
+    problem = checkpoint_problem(spark, checkpoints) if is_classic else None
+    if problem:
+        raise CommandFailed(problem)
+    lacking = sum(bool(executor.lacks) for executor in found)
+    if lacking:
+        raise CommandFailed(f"{lacking} of {len(found)} executors lack something")
 
 
 def graph(options: Namespace) -> int:
@@ -240,16 +315,13 @@ def stop(options: Namespace) -> int:
     folder = folder_of(plan, options.file)
     holder = folder.holder()
     if holder is None:
-        raise CommandFailed(f"pipeline {plan.name} is not running here")
-    try:
-        holder.terminate()
-    except NotOurs as wrong:
-        raise CommandFailed(f"pipeline {plan.name}: {wrong}") from None
+        raise CommandFailed(f"pipeline {plan.name} is not running")
+    folder.ask_to_end(holder)
     deadline = time.monotonic() + STOP_S_MAX
     while folder.holder() is not None:
         if time.monotonic() > deadline:
             raise CommandFailed(f"{holder} did not end within {STOP_S_MAX:.0f} s")
-        time.sleep(0.1)
+        time.sleep(0.1 if holder.is_of_this_machine else 1.0)
     print(f"pipeline {plan.name} stopped")
     return OK
 
@@ -262,7 +334,7 @@ def reset(options: Namespace) -> int:
         names = ", ".join(sink.name for sink in plan.sinks)
         raise UsageError(f"no sink {sorted(unknown)[0]} in {options.file}; there are {names}")
     if not options.yes:
-        there = ", ".join(folder.sinks_with_progress()) or "nothing"
+        there = ", ".join(folder.progress()) or "nothing"
         print(f"would forget the progress of {there}; add --yes to do it")
         return OK
     with folder.locked():
@@ -294,7 +366,7 @@ def replay_lines(plan: Plan, folder: PipelineFolder, starting: Mapping[str, str]
     except (NoAnswer, OptionError) as wrong:
         raise CommandFailed(str(wrong)) from None
     for sink in plan.sinks:
-        kept = " (its progress is kept until then)" if sink.name in folder.sinks_with_progress() else ""
+        kept = " (its progress is kept until then)" if sink.name in folder.progress() else ""
         yield f"{sink.name} writes into {sink.endpoint} again, from its first finished batch on{kept}"
 
 

@@ -31,6 +31,19 @@ def load(path: Path, settings: Mapping[str, str] | None = None) -> Plan:
     return _beside(plan, path.resolve().parent)
 
 
+def files_of(path: Path) -> list[Path]:
+    """The pipeline's file and those that it includes."""
+    found = [path]
+
+    def note(named: Path, _place: Location) -> Plan:
+        found.append(path.parent / named)
+        return Plan(path.stem)
+
+    if path.suffix == ".sql":
+        parse(path.read_text("utf-8"), path.name, name=path.stem, include=note)
+    return found
+
+
 def with_environment(plan: Plan, environment: Mapping[str, str]) -> Plan:
     """`${env:NAME}` in settings and options replaced: that is how passwords stay out of files."""
 

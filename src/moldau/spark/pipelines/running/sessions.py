@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit started us, and has its own word on the master
 NO_SPARK = "Spark is not installed: run pip install 'moldau[spark]'"
 NO_JAVA = (
     "Spark needs Java 17 or newer, and none was found. Install one "
@@ -37,6 +38,7 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
         from pyspark.sql import SparkSession
     except ImportError as wrong:
         raise NoSpark(f"{NO_SPARK} ({wrong.name or 'pyspark'} is missing)") from None
+    is_submitted = SUBMITTED in os.environ and not master
     master = master or settings.get("spark.master", LOCAL)
     said = {key: value for key, value in settings.items() if key.startswith("spark.")}
     if master.startswith("sc://"):
@@ -44,9 +46,10 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
     else:
         if not _has_java():
             raise NoSpark(NO_JAVA)
-        builder = SparkSession.builder.master(master)
-        said = {**_driver_settings(log), **(LOCAL_SETTINGS if master.startswith("local") else {}), **said}
-        if master.startswith("local"):
+        builder = SparkSession.builder if is_submitted else SparkSession.builder.master(master)
+        is_local = master.startswith("local") and not is_submitted
+        said = {**_driver_settings(log), **(LOCAL_SETTINGS if is_local else {}), **said}
+        if is_local:
             # Spark's own choice is whatever python3 is on the path, which may know nothing of us.
             os.environ.setdefault("PYSPARK_PYTHON", worker_python())
     builder = builder.appName(name)
