@@ -3,6 +3,7 @@
     python -m bench.spark                              beside the stock connector, then growth (about an hour)
     python -m bench.spark --part beside --scale 0.01 --rounds 1 --live-s 15       a quick try
     python -m bench.spark --part growth --scale 0.001
+    python -m bench.spark --part join                  one order against a million customers (two minutes)
 
 One broker holds the data. Both Sparks, ours and the version that the stock connector is for, live beside each other in
 local[2] and take turns. A ratio is the stock connector's median over ours, so that above 1.00 ours is faster.
@@ -31,6 +32,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.brokers import java
 from bench.memory import watched
+from bench.table_join import table_join
 from moldau.spark.workers import worker_python
 from tests.brokers import running_broker
 from tests.spark.stock.environment import CONNECTOR, stock_python
@@ -272,7 +274,7 @@ def growth_fields(topics: Topics, job: str, records: int, *, filled: str, target
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("beside", "growth", "all"), default="all")
+    parser.add_argument("--part", choices=("beside", "growth", "join", "all"), default="all")
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--live-s", type=float, default=60.0, help="how long a query with a batch each second runs")
@@ -285,6 +287,9 @@ def main() -> None:
             beside(topics, asked)
         if asked.part in ("growth", "all"):
             growth(topics, asked)
+        if asked.part in ("join", "all"):
+            for line in table_join(bootstrap, topics.folder, asked.scale):
+                say(line)
         say(f"{time.monotonic() - begun:.0f} s")
 
 

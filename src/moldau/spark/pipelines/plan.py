@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -192,6 +192,15 @@ class Plan:
                 reached.add(name)
                 ahead += (one.lower() for one in views.get(name, ()) if stop is None or name != stop.lower())
         return reached
+
+    def read_by(self, query: Query) -> Plan:
+        """With the sources and views alone that a query reads, directly or through others."""
+        reached = self.upstream(query.inputs)
+        return replace(
+            self,
+            sources=tuple(one for one in self.sources if one.name.lower() in reached),
+            views=tuple(one for one in self.views if one.name.lower() in reached),
+        )
 
     def tables_of(self, name: str) -> list[str]:
         """The tables that a relation reads, itself included."""

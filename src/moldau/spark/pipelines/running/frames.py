@@ -119,16 +119,25 @@ def shaped(frame: DataFrame, shaping: Shaping) -> DataFrame:
     return frame.dropDuplicatesWithinWatermark(names) if frame.isStreaming else frame.dropDuplicates(names)
 
 
-def frames_of(spark: SparkSession, plan: Plan, *, starting: Mapping[str, str] | None = None) -> Frames:
-    """Raises PipelineError with the place of what Spark does not understand."""
-    frames = Frames(spark)
+def frames_of(
+    spark: SparkSession,
+    plan: Plan,
+    *,
+    starting: Mapping[str, str] | None = None,
+    given: Mapping[str, DataFrame] | None = None,
+) -> Frames:
+    """`given` are sources that are frames already. Raises PipelineError, with the place, for what Spark can't take."""
+    frames, given = Frames(spark), given or {}
     for name, function in plan.functions.items():
         spark.udf.register(name, function)
     for one in in_order(plan):
         try:
-            frame = (
-                sources.read(spark, one, plan, starting=starting) if isinstance(one, Source) else frames.of(one.query)
-            )
+            if one.name.lower() in given:
+                frame = given[one.name.lower()]
+            elif isinstance(one, Source):
+                frame = sources.read(spark, one, plan, starting=starting)
+            else:
+                frame = frames.of(one.query)
             frames.add(one, frame, plan.expectations_of(one.name))
         except spark_failures() as wrong:
             raise PipelineError(one.place, f"{one.name}: {said_by(wrong)}") from None

@@ -16,6 +16,7 @@ from moldau.spark.option_values import OptionValues
 from moldau.spark.pipelines.plan import Connector, Endpoint, Output, Plan, Schedule, Sink
 from moldau.spark.pipelines.running.decisions import DecidedBatches, Decision, decision_of, letter_options
 from moldau.spark.pipelines.running.frames import Frames
+from moldau.spark.pipelines.running.joining.batches import TableJoin, table_join
 from moldau.spark.pipelines.running.sources import (
     DELETED,
     FILE_FORMATS,
@@ -84,6 +85,7 @@ class Job:
     options: dict[str, str]
     plan: Plan
     decision: Decision | None = None
+    join: TableJoin | None = None
     broken: Counter[str] = field(default_factory=Counter)  # rows that only the batches of this job know about
 
     @property
@@ -100,24 +102,28 @@ class Job:
 
     def start(self) -> StreamingQuery:
         self._prepare()
-        frame = self.frame if self.decision is None else self.decision.frame
-        writer: DataStreamWriter = (
-            frame.writeStream.queryName(self.query_name)
-            .option("checkpointLocation", self.checkpoint)
-            .outputMode(_output(self.sink).value)
-        )
-        kind = _format(self.sink.endpoint)
-        if self.decision is not None:
-            writer = writer.foreachBatch(self._decided(self.decision, kind))
-        elif _output(self.sink) is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
-            writer = writer.foreachBatch(BatchDelivery(self.checkpoint, kind, self.options))
-        else:
-            writer = writer.format(kind).options(**self.options)
+        writer = self._writer().queryName(self.query_name).option("checkpointLocation", self.checkpoint)
         if self.schedule.is_once:
             writer = writer.trigger(availableNow=True)
         elif self.schedule.interval_ms is not None:
             writer = writer.trigger(processingTime=f"{self.schedule.interval_ms} milliseconds")
         return writer.start()
+
+    def _writer(self) -> DataStreamWriter:
+        kind, output = _format(self.sink.endpoint), _output(self.sink)
+        delivery = BatchDelivery(self.checkpoint, kind, self.options)
+        if self.decision is not None:
+            writer = self.decision.frame.writeStream.outputMode(output.value)
+            return writer.foreachBatch(self._decided(self.decision, kind))
+        if self.join is not None and kind in FORMATS_WITHOUT_UPDATE:
+            joined = self.join.delivery(
+                self.checkpoint, lambda frame, number: delivery(_written(self.sink, frame), number), self.broken
+            )
+            return self.join.frame.writeStream.foreachBatch(joined)
+        writer = self.frame.writeStream.outputMode(output.value)
+        if output is Output.UPDATE and kind in FORMATS_WITHOUT_UPDATE:
+            return writer.foreachBatch(delivery)
+        return writer.format(kind).options(**self.options)
 
     def _decided(self, decision: Decision, kind: str) -> DecidedBatches:
         sink, results = self.sink, BatchDelivery(self.checkpoint, kind, self.options)
@@ -160,7 +166,8 @@ def _make_topic(options: dict[str, str], topic: str) -> None:
 def job_of(sink: Sink, frames: Frames, plan: Plan, checkpoint: str) -> Job:
     name, frame = f"{plan.name}.{sink.name}", frames.of(sink.query)
     options, decision = _options(sink, frame, plan), decision_of(sink, frame, frames, plan)
-    return Job(sink, _written(sink, frame), name, checkpoint, plan.schedule_of(sink), options, plan, decision)
+    join = table_join(frames, plan, sink.query) if decision is None else None
+    return Job(sink, _written(sink, frame), name, checkpoint, plan.schedule_of(sink), options, plan, decision, join)
 
 
 def _format(endpoint: Endpoint) -> str:

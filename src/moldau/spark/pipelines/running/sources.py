@@ -23,6 +23,7 @@ RECORD_COLUMNS = {
 OPERATION = "_op"
 CHANGED_AT = "_changed_at"
 DELETED = "d"
+TOMBSTONE = "_tombstone"
 ROW_OPERATIONS = ("c", "u", "d", "r")  # created, updated, deleted, and read when a snapshot was taken
 # Which option of a table's connector says where the table is.
 TABLE_OPTIONS = {Connector.DELTA: "path", Connector.ICEBERG: "table", Connector.DATABASE: "dbtable"}
@@ -41,13 +42,13 @@ def read(spark: SparkSession, source: Source, plan: Plan, *, starting: Mapping[s
     connector = source.endpoint.connector
     if connector in (Connector.TOPIC, Connector.PATTERN):
         frame = _topic(spark, source, plan, starting or {})
-        return _newest(frame, source) if source.kind is Kind.TABLE else frame
+        return newest_rows(newest_records(frame, source), source) if source.kind is Kind.TABLE else frame
     return _table(spark, source.endpoint, source)
 
 
 def read_records(spark: SparkSession, source: Source, plan: Plan) -> DataFrame:
     """Every record of a topic as a row, not the newest of each key."""
-    return _topic(spark, source, plan, {}).drop("_tombstone")
+    return _topic(spark, source, plan, {}).drop(TOMBSTONE)
 
 
 def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
@@ -65,17 +66,21 @@ def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
     return {BOOTSTRAP: "localhost:9092", ISOLATION: READ_COMMITTED, **options, **said}
 
 
-def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[str, str]) -> DataFrame:
+def read_options(source: Source, plan: Plan) -> dict[str, str]:
+    """The options of a read of the source's topics."""
     options = topic_options(source.endpoint, plan)
     subscribe = "subscribePattern" if source.endpoint.connector is Connector.PATTERN else "subscribe"
     options[subscribe] = source.endpoint.location
-    if source.are_changes:
-        options = _envelope(options, source)
+    return _envelope(options, source) if source.are_changes else options
+
+
+def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[str, str]) -> DataFrame:
+    options = read_options(source, plan)
     if source.kind is Kind.TABLE:
         options["readAnew"] = "true"
-        return _unpacked(spark.read.format("moldau").options(**options).load(), source)
+        return unpacked(spark.read.format("moldau").options(**options).load(), source)
     options = starting_at(options, starting)
-    return _unpacked(spark.readStream.format("moldau").options(**options).load(), source)
+    return unpacked(spark.readStream.format("moldau").options(**options).load(), source)
 
 
 def starting_at(options: dict[str, str], starting: Mapping[str, str]) -> dict[str, str]:
@@ -106,18 +111,18 @@ def _typed_fields(ddl: str) -> str:
     return ", ".join(f"`{field.name}`: {field.dataType.simpleString()}" for field in parsed.fields)
 
 
-def _unpacked(frame: DataFrame, source: Source) -> DataFrame:
+def unpacked(frame: DataFrame, source: Source) -> DataFrame:
     """A typed value's fields as columns, and beside them what is known about the record."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
     about = [f.col(name).alias(alias) for name, alias in RECORD_COLUMNS.items() if name in frame.columns]
-    if not isinstance(frame.schema["value"].dataType, StructType):
-        return frame.select("value", *about)
-    if not source.are_changes:
-        flagged = [f.col("value").isNull().alias("_tombstone")] if source.kind is Kind.TABLE else []
-        return frame.select("value.*", *about, *flagged)
-    return _rows_of_changes(frame, about, source)
+    if source.are_changes:
+        return _rows_of_changes(frame, about, source)
+    if source.kind is Kind.TABLE:
+        about.append(f.col("value").isNull().alias(TOMBSTONE))
+    is_typed = isinstance(frame.schema["value"].dataType, StructType)
+    return frame.select("value.*" if is_typed else "value", *about)
 
 
 def _rows_of_changes(frame: DataFrame, about: list[Column], source: Source) -> DataFrame:
@@ -148,8 +153,8 @@ def _row_of_key(frame: DataFrame, source: Source) -> Column:
     return f.struct(*(found.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in fields))
 
 
-def _newest(frame: DataFrame, source: Source) -> DataFrame:
-    """The newest row of each key; a tombstone or a deletion ends a row."""
+def newest_records(frame: DataFrame, source: Source) -> DataFrame:
+    """What a compacted topic would keep: the last record of each key in its partition, tombstones too."""
     from pyspark.sql import functions as f
 
     missing = [key for key in source.keys if key not in frame.columns]
@@ -157,14 +162,32 @@ def _newest(frame: DataFrame, source: Source) -> DataFrame:
         there = ", ".join(name for name in frame.columns if not name.startswith("_"))
         wrong = f"table {source.name} has no column {missing[0]} to be its key; its columns by valueSchema: {there}"
         raise PipelineError(source.place, wrong)
+    return _last(frame, [identity(source)], f.col("_offset"))
+
+
+def identity(source: Source) -> Column:
+    """What a later record of the same partition replaces an earlier one by.
+
+    That is the record's key: a tombstone has no columns to know a row by. A record without a key is nobody's
+    successor. A change event names its row itself, whatever its key is.
+    """
+    from pyspark.sql import functions as f
+
+    if source.are_changes:
+        row = f.to_json(f.struct(*source.keys))
+        return f.concat_ws("/", "_topic", "_partition", row)
+    key = f.coalesce(f.concat(f.lit("key "), f.hex("_key")), f.concat(f.lit("offset "), "_offset"))
+    return f.concat_ws("/", "_topic", "_partition", key)
+
+
+def newest_rows(records: DataFrame, source: Source) -> DataFrame:
+    """The newest row of each key among a topic's newest records; a tombstone or a deletion ends a row."""
+    from pyspark.sql import functions as f
+
     keys, age = [f.col(key) for key in source.keys], f.struct("_timestamp", "_offset")
     if source.are_changes:
-        return _last(frame, keys, age).where(f.col(OPERATION) != DELETED)
-    # First as in a compacted topic, where a tombstone has the record's key and no columns to know the row by.
-    # A record without a key is nobody's successor: it is its own key there.
-    own = f.when(f.col("_key").isNull(), f.col("_offset"))
-    records = _last(frame, [f.col("_topic"), f.col("_partition"), f.col("_key"), own], f.col("_offset"))
-    return _last(records.where("not _tombstone").drop("_tombstone"), keys, age)
+        return _last(records, keys, age).where(f.col(OPERATION) != DELETED)
+    return _last(records.where(f"not {TOMBSTONE}").drop(TOMBSTONE), keys, age)
 
 
 def _last(frame: DataFrame, by: list[Column], age: Column) -> DataFrame:

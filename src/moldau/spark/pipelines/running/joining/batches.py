@@ -1,0 +1,199 @@
+"""A query that joins streams with tables of topics, batch by batch: each with the tables that are pinned for it.
+
+Streams are Spark's, with its checkpoint. What is computed of them is computed of each batch on its own, which is the
+same as long as nothing is kept from batch to batch; a query that aggregates or joins streams is left to Spark alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from moldau.spark.pipelines.plan import Connector, Kind, Plan, Query, Shaping, Source
+from moldau.spark.pipelines.running import sources
+from moldau.spark.pipelines.running.frames import Frames, frames_of
+from moldau.spark.pipelines.running.joining.keys import lookup_for, uses_of
+from moldau.spark.pipelines.running.joining.states import PinnedTable, TableState
+from moldau.spark.pipelines.running.reasons import spark_failures
+from moldau.spark.pipelines.running.sources import TOMBSTONE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STREAM = "_stream"
+# What Spark computes of each batch on its own.
+STATELESS = (
+    "CTERelationDef",
+    "CTERelationRef",
+    "CollectMetrics",
+    "EventTimeWatermark",
+    "Filter",
+    "Generate",
+    "Join",
+    "LateralJoin",
+    "MapInArrow",
+    "MapInPandas",
+    "Project",
+    "ResolvedHint",
+    "StreamingRelationV2",
+    "SubqueryAlias",
+    "Union",
+    "View",
+    "WithCTE",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TableJoin:
+    """What one sink gets of streams and tables."""
+
+    plan: Plan  # of what the sink reads, and no more
+    streams: tuple[str, ...]
+    tables: tuple[Source, ...]
+    frame: DataFrame  # all streams as one, for a query has one batch at a time
+    query: Query
+
+    def delivery(
+        self, checkpoint: str, deliver: Callable[[DataFrame, int], None], broken: Counter[str]
+    ) -> Callable[[DataFrame, int], None]:
+        """`broken` counts the rows that break expectations."""
+        states = [TableState(table, self.plan, checkpoint) for table in self.tables]
+        return JoinedBatches(self, states, deliver, broken)
+
+
+def table_join(frames: Frames, plan: Plan, query: Query) -> TableJoin | None:
+    """None for a query that joins no topic's table with streams, and for one that keeps state in Spark."""
+    if not hasattr(frames.spark, "_sc"):
+        return None  # a Connect server has no files and no plans to look at
+    read = plan.read_by(query)
+    streams = tuple(one.name.lower() for one in read.sources if one.kind is Kind.STREAM)
+    topics = (Connector.TOPIC, Connector.PATTERN)
+    tables = tuple(one for one in read.sources if one.kind is Kind.TABLE and one.endpoint.connector in topics)
+    if not streams or not tables or not _is_stateless(frames.of(query), set(streams)):
+        return None
+    return TableJoin(read, streams, tables, _together([frames.by_name[name] for name in streams]), query)
+
+
+def _is_stateless(frame: DataFrame, streams: set[str]) -> bool:
+    if not frame.isStreaming:
+        return False
+    return all(
+        node.nodeName() in STATELESS and (node.nodeName() != "Join" or sum(map(_streams, _children(node))) == 1)
+        for node in _streaming_nodes(frame._jdf.queryExecution().analyzed(), streams)
+    )
+
+
+def _streaming_nodes(plan: Any, streams: set[str]) -> Iterator[Any]:
+    """Down to the streams' own frames, in which Spark may keep what it likes."""
+    if not plan.isStreaming() or (
+        plan.nodeName() == "View" and str(plan.desc().identifier().table()).lower() in streams
+    ):
+        return
+    yield plan
+    for child in _children(plan):
+        yield from _streaming_nodes(child, streams)
+
+
+def _streams(plan: Any) -> bool:
+    return bool(plan.isStreaming())
+
+
+def _children(plan: Any) -> list[Any]:
+    children = plan.children()
+    return [children.apply(index) for index in range(children.size())]
+
+
+def _together(frames: list[DataFrame]) -> DataFrame:
+    """One frame with a column for each stream's rows; a single stream is itself."""
+    from pyspark.sql import functions as f
+
+    if len(frames) == 1:
+        return frames[0]
+    packed = [
+        frame.select(
+            f.lit(number).alias(STREAM),
+            *(
+                (f.struct(*frame.columns) if place == number else f.lit(None).cast(other.schema)).alias(f"_{place}")
+                for place, other in enumerate(frames)
+            ),
+        )
+        for number, frame in enumerate(frames)
+    ]
+    together = packed[0]
+    for each in packed[1:]:
+        together = together.union(each)
+    return together
+
+
+@dataclass(slots=True)
+class JoinedBatches:
+    """For foreachBatch."""
+
+    join: TableJoin
+    states: list[TableState]
+    deliver: Callable[[DataFrame, int], None]
+    broken: Counter[str]
+    others: dict[str, DataFrame] = field(default_factory=dict)  # tables of elsewhere, which are read anew by themselves
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        tables = {state.source.name.lower(): state.pinned(batch.sparkSession, number) for state in self.states}
+        batch.persist()  # it is looked at for keys, and then joined
+        try:
+            frames, result = self._joined(batch, tables)
+            self.deliver(result, number)
+        finally:
+            batch.unpersist()
+        self.broken.update(_broken(frames))
+
+    def _joined(self, batch: DataFrame, tables: Mapping[str, PinnedTable]) -> tuple[Frames, DataFrame]:
+        """Tables are joined one after the other, for one may say which rows of the next are asked for."""
+        spark, waiting = batch.sparkSession, dict(tables)
+        known = {**self._of_streams(batch), **self._of_others(spark)}
+        while waiting:
+            snapshots = {name: table.snapshot.drop(TOMBSTONE) for name, table in waiting.items()}
+            result = self._computed(spark, {**known, **snapshots})[1]
+            by_url = {table.snapshot_url: name for name, table in waiting.items()}
+            keys = {url: waiting[name].source.keys for url, name in by_url.items()}
+            found = {by_url[url]: lookup_for(uses) for url, uses in uses_of(result, keys).items()}
+            for name in found or tuple(waiting):
+                known[name] = waiting.pop(name).rows(spark, found.get(name))
+        return self._computed(spark, known)
+
+    def _computed(self, spark: SparkSession, given: Mapping[str, DataFrame]) -> tuple[Frames, DataFrame]:
+        frames = frames_of(spark, self._plan(), given=given)
+        return frames, frames.of(self.join.query)
+
+    def _plan(self) -> Plan:
+        """Streams come with their shape and rules applied; tables do not."""
+        plan, streams = self.join.plan, self.join.streams
+        shaped = (replace(one, shaping=Shaping()) if one.name.lower() in streams else one for one in plan.sources)
+        rules = (rule for rule in plan.expectations if rule.on.lower() not in streams)
+        return replace(plan, sources=tuple(shaped), expectations=tuple(rules))
+
+    def _of_others(self, spark: SparkSession) -> dict[str, DataFrame]:
+        pinned = {*self.join.streams, *(table.name.lower() for table in self.join.tables)}
+        for one in self.join.plan.sources:
+            if one.name.lower() not in pinned and one.name.lower() not in self.others:
+                self.others[one.name.lower()] = sources.read(spark, one, self.join.plan)
+        return self.others
+
+    def _of_streams(self, batch: DataFrame) -> dict[str, DataFrame]:
+        names = self.join.streams
+        if len(names) == 1:
+            return {names[0]: batch}
+        return {name: batch.where(f"{STREAM} = {number}").select(f"_{number}.*") for number, name in enumerate(names)}
+
+
+def _broken(frames: Frames) -> dict[str, int]:
+    """Rows that broke an expectation. What Spark left out of its plan has no figure, and must not be waited for."""
+    counts: dict[str, int] = {}
+    for name, observation in frames.observed.items():
+        try:
+            observed = observation._jo
+            is_there = observed is not None and bool(observed.future().isCompleted())
+            counts[name] = int(observation.get["broken"]) if is_there else 0
+        except spark_failures():
+            counts[name] = 0
+    return {name: count for name, count in counts.items() if count}
