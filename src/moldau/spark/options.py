@@ -41,7 +41,10 @@ SOURCE_OPTIONS = (
     "readAnew",
 )  # fmt: skip
 SINK_FORMATS = ("keyFormat", "valueFormat", "keyAvroSchema", "valueAvroSchema")
-SINK_OPTIONS = ("topic", "delivery", "queryId", "batchId", "writer", *PREFIXES, *SINK_FORMATS)
+SINK_OPTIONS = (
+    "topic", "delivery", "queryId", "batchId", "writer", "topicPartitions", "topicReplicationFactor", *PREFIXES,
+    *SINK_FORMATS,
+)  # fmt: skip
 # Spark puts these among ours. One option map may serve both ends of a job, so either knows the other's names too.
 KNOWN = (*SOURCE_OPTIONS, *SINK_OPTIONS, "path", "checkpointLocation")
 

@@ -15,6 +15,7 @@ from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
 from moldau.spark.running_batch import running_batch
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 from moldau.spark.writing.delivery import Delivered, write_at_least_once, write_exactly_once
+from moldau.spark.writing.new_topics import make_topic_once, new_topic_settings
 from moldau.spark.writing.outgoing import check_columns
 from moldau.spark.writing.producing import Written
 from moldau.spark.writing.settling import TaskWritten, delete_groups, deliveries, settle
@@ -99,5 +100,8 @@ def _checked(options: Mapping[str, str], schema: StructType, *, streaming: bool)
     parsed = sink_options(options, streaming=streaming)
     check_columns(schema, parsed)
     check_settings(parsed.client, side="producer")
+    wanted = new_topic_settings(options)
+    if parsed.topic and wanted.are_given:
+        make_topic_once(parsed.client, parsed.topic, wanted)
     spare_what_is_loaded()
     return parsed

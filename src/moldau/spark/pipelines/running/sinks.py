@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import KafkaException
-
-from moldau.spark.clients.librdkafka import NoAnswer, ensure_topic, reason
 from moldau.spark.clients.settings import client_settings
 from moldau.spark.option_values import OptionValues
 from moldau.spark.pipelines.plan import Connector, Endpoint, Output, Plan, Schedule, Sink
@@ -26,6 +23,7 @@ from moldau.spark.pipelines.running.sources import (
     topic_options,
 )
 from moldau.spark.running_batch import QUERY_PROPERTY
+from moldau.spark.writing.new_topics import make_topic, new_topic_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -157,10 +155,8 @@ class Job:
 
 
 def _make_topic(options: dict[str, str], topic: str) -> None:
-    try:
-        ensure_topic(client_settings(OptionValues(options), side="producer"), topic)
-    except KafkaException as wrong:
-        raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
+    settings = new_topic_settings({**options, "topic": topic})
+    make_topic(client_settings(OptionValues(options), side="producer"), topic, settings)
 
 
 def job_of(sink: Sink, frames: Frames, plan: Plan, checkpoint: str) -> Job:
