@@ -12,7 +12,9 @@ from confluent_kafka.admin import AdminClient
 from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.sql.output import OUTPUTS, print_result
+from moldau.cli.sql.waiting import WaitingLine, waiting_line
 from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.pipelines.running.quick_start import archive, java_options
 from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession
@@ -52,30 +54,40 @@ def converse_or_ask(options: Namespace) -> int:
         return sorted(name for name in found if not name.startswith("__"))
 
     topics()  # nobody should wait for Spark to hear that there is no cluster
-    session = SqlSession(opener(options), client=client, topics=topics, streams=StayingStreams(), master=options.master)
+    line = waiting_line()
+    session = SqlSession(
+        opener(options),
+        client=client,
+        topics=topics,
+        streams=StayingStreams(),
+        master=options.master,
+        waits_for=line.says,
+    )
     if options.statement is None:
         from moldau.cli.sql.shell import converse
 
-        return converse(session, topics, output=options.output)
-    return ask(session, options.statement, options)
+        return converse(session, topics, output=options.output, line=line)
+    return ask(session, options.statement, options, line)
 
 
 def opener(options: Namespace) -> Callable[[], SparkSession]:
     def open_spark() -> SparkSession:
-        if sys.stderr.isatty():
-            print("starting Spark …", file=sys.stderr)
+        # A person asks again; a script in a container that is thrown away would only pay for the archive.
+        keeps = options.keep_classes or sys.stderr.isatty()
         try:
-            return open_session("moldau sql", options.master, {}, log=home() / "spark.log")
+            java = java_options(archive(), keeps=keeps)
+            return open_session("moldau sql", options.master, {}, log=home() / "spark.log", java=java)
         except NoSpark as wrong:
             raise CommandFailed(str(wrong)) from None
 
     return open_spark
 
 
-def ask(session: SqlSession, statement: str, options: Namespace) -> int:
+def ask(session: SqlSession, statement: str, options: Namespace, line: WaitingLine) -> int:
     try:
-        for result in session.execute(statement, follow=options.follow):
-            print_result(result, output=options.output, flush=options.follow)
+        for result in line.until_first(session.execute(statement, follow=options.follow)):
+            rows = line.until_first(result.rows)
+            print_result(result._replace(rows=rows), output=options.output, flush=options.follow)
     except PipelineError as wrong:
         raise UsageError(str(wrong)) from None
     except (Refused, StreamFailed) as wrong:
@@ -94,5 +106,10 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--follow", action="store_true", help="go on with what arrives, until Ctrl-C")
     parser.add_argument("-o", "--output", choices=OUTPUTS, default="table", help="(default: %(default)s)")
     parser.add_argument("--master", help="local[2], spark://… or a Connect URL, sc://… (default: this machine)")
+    parser.add_argument(
+        "--keep-classes",
+        action="store_true",
+        help="leave an archive of Spark's classes (170 MB in ~/.cache/moldau) for faster starts, as on a terminal",
+    )
     add_connection_options(parser)
     return parser.parse_args(arguments)

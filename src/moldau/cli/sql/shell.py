@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.sql.output import print_result
+from moldau.cli.sql.waiting import WaitingLine
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.secrets import masked
 from moldau.spark.sql.refusals import Refused
@@ -32,7 +33,7 @@ HELP = """\
 """
 
 
-def converse(session: SqlSession, topics: Callable[[], list[str]], *, output: str) -> int:
+def converse(session: SqlSession, topics: Callable[[], list[str]], *, output: str, line: WaitingLine) -> int:
     lines = prompted(topics) if sys.stdin.isatty() else plain_lines()
     if sys.stdin.isatty():
         print("Statements end with ';'. \\h for help.")
@@ -40,16 +41,17 @@ def converse(session: SqlSession, topics: Callable[[], list[str]], *, output: st
         if statement == "\\h":
             print(HELP)
             continue
-        answer(session, statement, output=output)
+        answer(session, statement, output=output, line=line)
     return OK
 
 
-def answer(session: SqlSession, statement: str, *, output: str) -> None:
+def answer(session: SqlSession, statement: str, *, output: str, line: WaitingLine) -> None:
     """What is wrong is said, and the conversation goes on."""
     follow = statement.lower().startswith("follow ")
     try:
-        for result in session.execute(statement[7:] if follow else statement, follow=follow):
-            print_result(result, output=output, flush=follow)
+        for result in line.until_first(session.execute(statement[7:] if follow else statement, follow=follow)):
+            rows = line.until_first(result.rows)
+            print_result(result._replace(rows=rows), output=output, flush=follow)
     except (PipelineError, Refused, StreamFailed, CommandFailed) as wrong:
         print(wrong, file=sys.stderr)
     except KeyboardInterrupt:

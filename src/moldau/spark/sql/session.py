@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from moldau.spark.pipelines.language.cursor import Cursor
 from moldau.spark.pipelines.language.grammar import parse
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 HERE = "sql"
+Opened = TypeVar("Opened")
 
 
 class Result(NamedTuple):
@@ -43,13 +47,19 @@ class SqlSession:
         topics: Callable[[], list[str]],
         streams: StayingStreams,
         master: str | None = None,
+        waits_for: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`client` are librdkafka's settings; Spark is opened by the first statement that needs it."""
+        """`client` are librdkafka's settings; Spark is opened by the first statement that needs it.
+
+        `waits_for` is told what an answer waits for, whenever that changes.
+        """
         self._open_spark = open_spark
         self._client = dict(client)
         self._topics = topics
         self._streams = streams
         self._master = master
+        self._waits_for = waits_for
+        self._opening: Future[SparkSession] | None = None
         self._frames: Frames | None = None
         self._plan = Plan(HERE, settings=_settings(client))
         self._said: list[str] = []  # definitions so far, for a stream that stays must know them too
@@ -104,23 +114,34 @@ class SqlSession:
     def _ask(self, text: str, *, follow: bool) -> Result:
         frame = self._query(text, inputs_of(text, Location(HERE, 1)), text, follow=follow)
         columns = tuple(frame.columns)
-        if not frame.isStreaming:
-            return Result(columns, self._rows(frame))
-        return Result(columns, following(frame))
+        return Result(columns, self._followed(frame) if frame.isStreaming else self._rows(frame))
+
+    def _followed(self, frame: DataFrame) -> Iterator[tuple[Any, ...]]:
+        self._waits_for("waiting for the first rows")
+        yield from following(frame)
 
     def _rows(self, frame: DataFrame) -> Iterator[tuple[Any, ...]]:
+        self._waits_for("Spark reads the records")
         try:
             yield from (tuple(row) for row in frame.toLocalIterator())
+        except KeyboardInterrupt:
+            with suppress(*spark_failures(), AttributeError):  # over Connect there is no context
+                frame.sparkSession.sparkContext.cancelAllJobs()
+            raise
         except spark_failures() as wrong:
             raise Refused(said_by(wrong)) from None
 
     def _query(self, text: str, inputs: tuple[str, ...], sql: str | None, *, follow: bool = False) -> DataFrame:
-        frames, topics = self._open(), self._topics()
-        for name in inputs:
-            # A topic is looked at anew for each question: it may have got records, columns and partitions.
-            if name in topics and name.lower() not in self._defined:
-                source = replace(self._source_of(name), kind=Kind.STREAM if follow else Kind.TABLE)
-                frames.add(source, self._read(source), [])
+        self._begin_opening()
+        topics = self._topics()
+        # A topic is looked at anew for each question: it may have got records, columns and partitions.
+        named = [name for name in inputs if name in topics and name.lower() not in self._defined]
+        kind = Kind.STREAM if follow else Kind.TABLE
+        read = [replace(self._source_of(name), kind=kind) for name in named]
+        frames = self._open()
+        for source in read:
+            self._waits_for(f"Spark looks at {source.name}")
+            frames.add(source, self._read(source), [])
         try:
             return frames.spark.sql(sql or text)
         except spark_failures() as wrong:
@@ -153,10 +174,30 @@ class SqlSession:
         options = ", ".join(f"{key} = '{_quoted(value)}'" for key, value in source.endpoint.options.items())
         return f"create stream `{source.name}` from topic '{_quoted(source.endpoint.location)}' with ({options})"
 
+    def _begin_opening(self) -> None:
+        """Spark takes seconds to start, in which the topics can be looked at."""
+        if self._frames is None and self._opening is None:
+            self._waits_for("Spark starts")
+            starting: Future[SparkSession] = Future()
+            threading.Thread(
+                target=_settle, args=(starting, self._open_spark), name="Spark starts", daemon=True
+            ).start()
+            self._opening = starting
+
     def _open(self) -> Frames:
         if self._frames is None:
-            self._frames = Frames(self._open_spark())
+            self._begin_opening()
+            assert self._opening is not None, "it has begun"
+            opening, self._opening = self._opening, None
+            self._frames = Frames(opening.result())
         return self._frames
+
+
+def _settle(future: Future[Opened], make: Callable[[], Opened]) -> None:
+    try:
+        future.set_result(make())
+    except BaseException as wrong:  # whatever it is, it belongs to the one who waits
+        future.set_exception(wrong)
 
 
 DEFINITIONS = ("create stream", "create table", "create view", "create sink")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,13 @@ class NoSpark(Exception):
     """Spark can't be started here; the message says what to do."""
 
 
-def open_session(name: str, master: str | None, settings: Mapping[str, str], *, log: Path) -> SparkSession:
-    """`master` is Spark's own, or a Connect URL (sc://…); `log` takes what Spark has to say. Raises NoSpark."""
+def open_session(
+    name: str, master: str | None, settings: Mapping[str, str], *, log: Path, java: Sequence[str] = ()
+) -> SparkSession:
+    """`master` is Spark's own, or a Connect URL (sc://…); `log` takes what Spark has to say. Raises NoSpark.
+
+    `java` are options of the driver's JVM.
+    """
     try:
         from pyspark.sql import SparkSession
     except ImportError as wrong:
@@ -48,7 +53,7 @@ def open_session(name: str, master: str | None, settings: Mapping[str, str], *, 
             raise NoSpark(NO_JAVA)
         builder = SparkSession.builder if is_submitted else SparkSession.builder.master(master)
         is_local = master.startswith("local") and not is_submitted
-        said = {**_driver_settings(log), **(LOCAL_SETTINGS if is_local else {}), **said}
+        said = {**_driver_settings(log, java), **(LOCAL_SETTINGS if is_local else {}), **said}
         if is_local:
             # Spark's own choice is whatever python3 is on the path, which may know nothing of us.
             os.environ.setdefault("PYSPARK_PYTHON", worker_python())
@@ -73,10 +78,11 @@ def _silence_query_context() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def _driver_settings(log: Path) -> dict[str, str]:
+def _driver_settings(log: Path, java: Sequence[str]) -> dict[str, str]:
     """The driver is a JVM beside us: our terminal is for progress, so its log goes to a file."""
     options = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}" "-Dmoldau.spark.log={log.absolute()}"'
-    return {"spark.ui.showConsoleProgress": "false", "spark.driver.extraJavaOptions": options}
+    said = " ".join((options, *java))
+    return {"spark.ui.showConsoleProgress": "false", "spark.driver.extraJavaOptions": said}
 
 
 def _has_java() -> bool:

@@ -1,0 +1,54 @@
+"""A JVM that answers the first question soon: it compiles little, and its classes come from an archive.
+
+Spark loads some twenty thousand classes before it answers, and that is most of what a first answer costs. Java can keep
+them in a file that the next JVM maps into memory (class data sharing). A JVM writes that file when it ends, which takes
+it some seconds and 170 MB; one that finds a file of another Java, or of another Spark, disregards it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+CACHE_VARIABLE = "XDG_CACHE_HOME"
+# Compiling for speed takes longer than most questions; one core is enough to clean up after one of them.
+LITTLE_COMPILING = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# An archive that does not fit is no news to anybody; Java would say so on standard output.
+QUIET = "-Xlog:disable"
+
+
+def archive() -> Path | None:
+    """Where this Java's archive of this Spark's classes is, or would be; None where there is no Java."""
+    import pyspark
+
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "")
+    if not java.is_file():
+        return None
+    java = java.resolve()
+    about = f"{java} {java.stat().st_mtime_ns} {Path(pyspark.__file__).parent}"
+    cache = Path(os.environ.get(CACHE_VARIABLE) or Path.home() / ".cache")
+    return cache / "moldau" / f"spark-{pyspark.__version__}-{sha256(about.encode()).hexdigest()[:12]}.jsa"
+
+
+def java_options(kept: Path | None, *, keeps: bool) -> tuple[str, ...]:
+    """For the driver's JVM. With `keeps` one that finds no archive leaves one behind when it ends."""
+    if kept is None:
+        return LITTLE_COMPILING
+    if is_whole(kept):
+        return (*LITTLE_COMPILING, QUIET, f'"-XX:SharedArchiveFile={kept}"')
+    if not keeps:
+        return LITTLE_COMPILING
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    return (*LITTLE_COMPILING, QUIET, f'"-XX:ArchiveClassesAtExit={kept}"')
+
+
+def is_whole(kept: Path) -> bool:
+    """Java writes the head of the file last: one that was broken off begins with zeros."""
+    try:
+        with kept.open("rb") as file:
+            return any(file.read(4))
+    except OSError:
+        return False
