@@ -25,6 +25,7 @@ TOOLS = {
     "pipeline": Tool("moldau.cli.pipeline.command", "run, check and watch data pipelines on Spark"),
     "sql": Tool("moldau.cli.sql.command", "ask topics in SQL, on Spark"),
     "tables": Tool("moldau.cli.tables", "describe, optimize and vacuum the tables that queries write to"),
+    "retention": Tool("moldau.cli.retention", "readers that retention may pass: warn, and hold it"),
     "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
 }
 

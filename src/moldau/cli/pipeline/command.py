@@ -17,6 +17,7 @@ from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
+from moldau.cli.retention import retention_warnings
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
 from moldau.spark.pipelines.declarative.project import NO_YAML, is_project, load_project, spec_file_of
@@ -225,6 +226,8 @@ def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | No
     # A lock that only Spark can reach is taken when Spark is there, any other before that.
     folder = PipelineFolder(plan, options.file.resolve().parent, lambda url: reached(url, spark))
     with folder.locked():
+        for line in retention_warnings(plan, options.file):
+            print(line, file=sys.stderr)
         made = jobs(plan, folder, spark(), starting=starting, anew=anew)
         if options.once:
             made = [one.scheduled(ONCE) for one in made]
@@ -307,6 +310,8 @@ def status(options: Namespace) -> int:
                 print(f"{row['query']}: {row['reason']}")
             for finding in findings_of(row):
                 print(f"{row['query']}: {finding}")
+        for line in retention_warnings(plan, options.file):
+            print(line)
     return OK
 
 

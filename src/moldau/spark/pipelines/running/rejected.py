@@ -34,10 +34,11 @@ class Ledger:
 
 def ledgers_of(query: Query, query_name: str, plan: Plan) -> frozenset[Ledger]:
     """None where all sources end the query at the first record that they can't read."""
-    return frozenset(ledger for source in _streams(query, plan) for ledger in _ledgers(source, query_name, plan))
+    return frozenset(ledger for source in streams_of(query, plan) for ledger in _ledgers(source, query_name, plan))
 
 
-def _streams(query: Query, plan: Plan) -> Iterator[Source]:
+def streams_of(query: Query, plan: Plan) -> Iterator[Source]:
+    """The streams that a query reads, directly and through views."""
     reached = plan.upstream(query.inputs)
     return (one for one in plan.sources if one.kind is Kind.STREAM and one.name.lower() in reached)
 

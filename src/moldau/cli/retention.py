@@ -1,0 +1,149 @@
+"""`moldau retention`: readers that stand still while retention comes nearer. For a person, and for cron."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from moldau.cli.connection import (
+    add_connection_options,
+    client_config,
+    cluster_metadata,
+    open_client,
+)
+from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
+from moldau.cli.output import add_output_option, print_rows
+from moldau.core.clock import SystemClock
+from moldau.spark.offsets.retention import Margin, duration_text
+from moldau.spark.offsets.retention_guard import RetentionGuard
+from moldau.spark.pipelines.language.durations import duration_ms
+from moldau.spark.pipelines.plan import PipelineError, Plan
+
+EXAMPLES = """\
+examples:
+  moldau retention moldau-spark-shouting                 how long its first unread record stays at least
+  moldau retention --pipeline orders.sql --within 2d     exit code 1 if it is less than two days
+  moldau retention --pipeline orders.sql --hold          raise retention while it is less, put it back after
+
+Groups are those of consumers of any kind; a Spark query's is moldau-spark-NAME. With --hold, run it more often than
+--within says: a topic is held for twice that long from now on. What was there before is noted in the cluster.
+"""
+WITHIN_MS = 24 * 3_600_000
+Reader = tuple[tuple[tuple[str, Any], ...], str]  # a client's settings, and a group
+COLUMNS = ("group", "topic", "partition", "unread", "left", "verdict")
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    groups = [*named_groups(options), *pipeline_groups(options)]
+    if not groups:
+        raise UsageError("name a group, or a pipeline with --pipeline FILE")
+    now_ms, rows, is_short = SystemClock().now_ms(), [], False
+    for client, group in groups:
+        guard = RetentionGuard(client)
+        margins = guard.margins(group, now_ms=now_ms)
+        rows += [row_of(group, one, options.within) for one in margins] or [row_of_nothing(group)]
+        short = [one for one in margins if one.is_short(options.within)]
+        if options.hold:
+            for line in guard.hold(group, margins, within_ms=options.within, now_ms=now_ms):
+                print(line, file=sys.stderr)
+            # What is lost is lost; all else is safe now.
+            short = [one for one in short if one.position.lost]
+        is_short = is_short or bool(short) or not margins
+    print_rows(rows, columns=COLUMNS, output=options.output)
+    return FAILED if is_short else OK
+
+
+def row_of(group: str, one: Margin, within_ms: int) -> dict[str, object]:
+    place, unread = one.position.place, one.position.unread
+    verdict = str(one).partition(": ")[2] if one.is_short(within_ms) else "ok"
+    left = None if one.left_ms is None else duration_text(one.left_ms)
+    return {
+        "group": group,
+        "topic": place.topic,
+        "partition": place.partition,
+        "unread": unread,
+        "left": left,
+        "left_ms": one.left_ms,
+        "verdict": verdict,
+    }
+
+
+def row_of_nothing(group: str) -> dict[str, object]:
+    row: dict[str, object] = dict.fromkeys(COLUMNS)
+    return row | {"group": group, "left_ms": None, "verdict": "has committed no offsets: nobody can tell how far it is"}
+
+
+def named_groups(options: Namespace) -> Iterator[Reader]:
+    if not options.group:
+        return
+    client = client_config(options)
+    cluster_metadata(open_client(AdminClient, client), options)
+    for group in options.group:
+        yield tuple(client.items()), group
+
+
+def pipeline_groups(options: Namespace) -> Iterator[Reader]:
+    """What pipelines need beside the client library is not there in every installation."""
+    for path in options.pipeline:
+        try:
+            from moldau.spark.pipelines.loading import load
+            from moldau.spark.pipelines.running.reader_groups import reader_groups
+
+            plan = load(path, {})
+            if "bootstrap.servers" not in plan.settings:
+                plan = load(path, {"bootstrap.servers": options.bootstrap_server})
+            yield from reader_groups(plan)
+        except PipelineError as wrong:
+            raise UsageError(str(wrong)) from None
+        except ModuleNotFoundError as wrong:
+            raise CommandFailed(f"a pipeline needs pip install 'moldau[spark]' ({wrong.name} is missing)") from None
+
+
+def retention_warnings(plan: Plan, path: Path) -> list[str]:
+    """What a pipeline that starts, or is looked at, should be told of; nothing where nobody answers."""
+    from moldau.spark.pipelines.running.reader_groups import reader_groups
+
+    now_ms, said = SystemClock().now_ms(), []
+    try:
+        for client, group in reader_groups(plan):
+            margins = RetentionGuard(client).margins(group, now_ms=now_ms)
+            said += [f"warning: {one} (group {group})" for one in margins if one.is_short(WITHIN_MS)]
+    except KafkaException:
+        return []
+    return [*said, f"retention can be held: moldau retention --pipeline {path} --hold"] if said else []
+
+
+def within(text: str) -> int:
+    try:
+        return duration_ms(text)
+    except ValueError as wrong:
+        raise ArgumentTypeError(str(wrong)) from None
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = ArgumentParser(
+        prog="moldau retention",
+        description="Readers that retention may pass: how long their first unread record stays at least.",
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("group", nargs="*", metavar="GROUP", help="a consumer group")
+    parser.add_argument(
+        "--pipeline", type=Path, metavar="FILE", action="append", default=[], help="the groups of its queries"
+    )
+    parser.add_argument(
+        "--within", type=within, metavar="TIME", default=WITHIN_MS, help="what counts as too little (default: 24h)"
+    )
+    parser.add_argument(
+        "--hold", action="store_true", help="raise the topics' retention while it is too little, put it back after"
+    )
+    add_output_option(parser)
+    add_connection_options(parser)
+    return parser.parse_args(arguments)

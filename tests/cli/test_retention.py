@@ -1,0 +1,74 @@
+"""`moldau retention` as a person and as cron run it, and what a pipeline says of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from tests.cli.conftest import Tool
+
+PIPELINE = """\
+create stream numbers from topic '{topic}' with (valueFormat = json, valueSchema = 'n bigint');
+create sink copies into topic '{topic}-copies' as select n from numbers;
+"""
+
+
+def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+@pytest.fixture
+def short_lived(done: Callable[..., str], moldau_topic: str) -> str:
+    """A topic of one partition that keeps its records for two hours."""
+    done("topics", "create", moldau_topic, "--partitions", "1", "--config", "retention.ms=7200000")
+    done("produce", moldau_topic, stdin='{"n": 1}\n{"n": 2}\n')
+    return moldau_topic
+
+
+def test_cron_is_told_by_the_exit_code(tool: Tool, bootstrap: str, short_lived: str) -> None:
+    group = f"{short_lived}-readers"
+    nobody = tool("retention", group)
+    assert (nobody.returncode, nobody.stderr) == (1, "")
+    assert "has committed no offsets" in nobody.stdout
+    commit(bootstrap, group, short_lived, 0)
+    enough = tool("retention", group, "--within", "1h", "-o", "json")
+    assert enough.returncode == 0, enough.stderr
+    (row,) = json.loads(enough.stdout)
+    assert (row["topic"], row["partition"], row["unread"], row["verdict"]) == (short_lived, 0, 2, "ok")
+    assert 3_600_000 < row["left_ms"] <= 7_200_000
+    too_little = tool("retention", group, "--within", "3h")
+    assert too_little.returncode == 1
+    assert "2 unread, the first may go in 1 h 59 min" in too_little.stdout
+    held = tool("retention", group, "--within", "3h", "--hold")
+    assert held.returncode == 0
+    assert f"{short_lived}: retention.ms is " in held.stderr
+    commit(bootstrap, group, short_lived, 2)
+    after = tool("retention", group, "--within", "3h", "--hold")
+    assert (after.returncode, after.stderr) == (0, f"{short_lived}: released; retention.ms is 7200000\n")
+    assert tool("retention").returncode == 2
+    assert tool("retention", group, "--within", "soon").returncode == 2
+
+
+def test_a_pipeline_warns_where_it_is_looked_at(tool: Tool, bootstrap: str, short_lived: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
+    from moldau.spark.pipelines.loading import load
+    from moldau.spark.pipelines.running.folders import PipelineFolder
+
+    file = tmp_path / "numbers.sql"
+    file.write_text(PIPELINE.format(topic=short_lived))
+    commit(bootstrap, "moldau-spark-numbers.copies", short_lived, 1)
+    found = tool("retention", "--pipeline", str(file))
+    assert found.returncode == 1
+    assert "1 unread, the first may go in 1 h 59 min" in found.stdout
+    folder = PipelineFolder(load(file, {}), tmp_path)
+    folder.state.mkdir(parents=True)
+    folder.write_status({"pipeline": "numbers", "running": False, "started_ms": 0, "updated_ms": 0, "queries": {}})
+    said = tool("pipeline", "status", str(file)).stdout
+    assert f"warning: {short_lived}-0: 1 unread, the first may go in 1 h 59 min" in said
+    assert f"retention can be held: moldau retention --pipeline {file} --hold" in said
