@@ -22,9 +22,11 @@ from moldau.spark.offsets.bounds import (
 )
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
 from moldau.spark.reading.admission import Admission
+from moldau.spark.reading.narrowing import Narrowing, narrowing_from
 
 Parsed = TypeVar("Parsed")
 
+NARROWING = "narrowing"  # what `moldau sql` found in a question; people have the options of starting and ending
 SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
 STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
@@ -38,7 +40,7 @@ SOURCE_OPTIONS = (
     "includeHeaders", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger", "minOffsetsPerTrigger",
     "maxTriggerDelay", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
     *PREFIXES, "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
-    "readAnew",
+    "readAnew", NARROWING,
 )  # fmt: skip
 SINK_FORMATS = ("keyFormat", "valueFormat", "keyAvroSchema", "valueAvroSchema")
 SINK_OPTIONS = (
@@ -90,6 +92,7 @@ class SourceOptions:
     inference_records: int
     formats: Mapping[str, str]
     patience: Patience = USUAL_PATIENCE
+    narrowing: Narrowing | None = None
     reads_anew: bool = False  # a frame that is run again sees what is there then: Spark itself plans a frame once
 
 
@@ -135,6 +138,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         inference_records=values.positive("inferenceRecords") or INFERENCE_RECORDS,
         formats=_formats(values, FORMATS),
         patience=_patience(values),
+        narrowing=_parsed_narrowing(values),
         reads_anew=values.boolean("readAnew", default=False),
     )
 
@@ -177,6 +181,11 @@ def _formats(values: OptionValues, names: Sequence[str]) -> dict[str, str]:
 def _patience(values: OptionValues) -> Patience:
     pause_ms = values.whole("fetchOffset.retryIntervalMs")
     return Patience(values.whole("fetchOffset.numRetries"), None if pause_ms is None else pause_ms / 1000)
+
+
+def _parsed_narrowing(values: OptionValues) -> Narrowing | None:
+    text = values.text(NARROWING)
+    return None if text is None else narrowing_from(text)
 
 
 def _subscription(values: OptionValues) -> Subscription:

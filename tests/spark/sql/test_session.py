@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,3 +124,29 @@ def test_counts_are_followed_as_they_change(session: SqlSession, topics: Topics,
     topics.produce(orders, [json.dumps({"id": 7})])
     assert next(rows) == (5,)
     rows.close()  # type: ignore[attr-defined]
+
+
+def test_conditions_narrow_what_is_read(session: SqlSession, topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records that do not fit their columns end a question that reads them: what is asked beside them is answered."""
+    name, now_ms = topics.create("narrow"), int(time.time() * 1000)
+    hour_ms = 3_600_000
+    ages_ms = (5 * hour_ms, 2 * hour_ms, hour_ms // 2, 3 * hour_ms, 0)  # not in order
+    topics.produce(name, [json.dumps({"n": "ten"})], timestamp=now_ms - 9 * hour_ms)
+    for number, age_ms in enumerate(ages_ms):
+        topics.produce(name, [json.dumps({"n": number})], timestamp=now_ms - age_ms)
+    # The format is guessed by the newest values, which shall not meet the oldest.
+    monkeypatch.setattr("moldau.spark.sql.peeking.LOOKED_AT", len(ages_ms))
+
+    def answer(where: str) -> list[int]:
+        return sorted(row[0] for row in ask(session, f"select n from `{name}` where {where}")[0][1])
+
+    with pytest.raises(Refused, match="ten"):
+        answer("n >= 0")
+    assert answer("_timestamp > now() - interval 1 hour") == [2, 4]
+    assert answer("_timestamp >= now() - interval 4 hours and _partition = 0") == [1, 2, 3, 4]
+    assert answer("_offset between 2 and 4") == [1, 2, 3]
+    assert answer("_timestamp > now() + interval 1 hour") == []
+    assert answer("_partition = 7") == []
+    both = f"select n from `{name}` where _offset = 1 union all select n from `{name}` where _offset = 5"
+    with pytest.raises(Refused, match="ten"):
+        ask(session, both)

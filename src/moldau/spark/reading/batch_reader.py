@@ -66,7 +66,10 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
             raise MissingTopic(f"there is no {', '.join(missing)} at {cluster.servers}")
         start = start_offsets(options.starting, places, cluster, latest_if_no_timestamp=options.latest_if_no_timestamp)
         end = end_offsets(options.ending, places, cluster)
-        return ranges_between(*self._within(start, end, cluster))
+        start, end = self._within(start, end, cluster)
+        if options.narrowing is not None:
+            start, end = options.narrowing.narrowed(start, end, cluster)
+        return ranges_between(start, end)
 
     def _within(self, start: Offsets, end: Offsets, cluster: Cluster) -> tuple[Offsets, Offsets]:
         """What of the range is there; offsets that the user named may be gone, or not written yet."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from moldau.spark.options import NARROWING
 from moldau.spark.pipelines.language.cursor import Cursor
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.queries import inputs_of
@@ -17,7 +18,9 @@ from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, Pla
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+from moldau.spark.reading.narrowing import Narrowing
 from moldau.spark.secrets import is_secret, reference_of
+from moldau.spark.sql.conditions import narrowing_of
 from moldau.spark.sql.following import following
 from moldau.spark.sql.peeking import newest_values, options_of
 from moldau.spark.sql.refusals import Refused
@@ -141,7 +144,7 @@ class SqlSession:
         frames = self._open()
         for source in read:
             self._waits_for(f"Spark looks at {source.name}")
-            frames.add(source, self._read(source), [])
+            frames.add(source, self._read(source if follow else self._narrowed(source, sql or text)), [])
         try:
             return frames.spark.sql(sql or text)
         except spark_failures() as wrong:
@@ -165,6 +168,20 @@ class SqlSession:
             return sources.read(self._open().spark, source, self._plan)
         except spark_failures() as wrong:
             raise Refused(said_by(wrong)) from None
+
+    def _narrowed(self, source: Source, text: str) -> Source:
+        """Read with the question's own conditions where they say that a part is enough."""
+        found = narrowing_of(text, source.name, self._milliseconds)
+        options = {**source.endpoint.options, NARROWING: found.as_text()} if found != Narrowing() else {}
+        return replace(source, endpoint=replace(source.endpoint, options=options)) if options else source
+
+    def _milliseconds(self, expression: str) -> int | None:
+        """A constant expression as a time, by Spark; a mistake in it is told when the whole question is asked."""
+        try:
+            rows = self._open().spark.sql(f"select unix_millis(cast({expression} as timestamp))").collect()
+        except spark_failures():
+            return None
+        return None if rows[0][0] is None else int(rows[0][0])
 
     def _describe(self, name: str) -> Result:
         frame = self._query(f"select * from `{name}`", (name,), f"select * from `{name}`")

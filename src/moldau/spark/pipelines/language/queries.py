@@ -7,7 +7,7 @@ import re
 from moldau.spark.pipelines.plan import Location, PipelineError, Query
 
 # The parser takes it for the WINDOW clause where it comes first in GROUP BY.
-_WINDOW = re.compile(r"\bwindow\s*\(", re.IGNORECASE)
+WINDOW = re.compile(r"\bwindow\s*\(", re.IGNORECASE)
 
 
 def sql_query(text: str, place: Location) -> Query:
@@ -21,7 +21,7 @@ def inputs_of(text: str, place: Location) -> tuple[str, ...]:
     from sqlglot.errors import SqlglotError
 
     try:
-        parsed = sqlglot.parse_one(_WINDOW.sub("time_window(", text), read="spark")
+        parsed = sqlglot.parse_one(WINDOW.sub("time_window(", text), read="spark")
     except SqlglotError as wrong:
         raise PipelineError(*_located(wrong, place)) from None
     if not isinstance(parsed, exp.Query):
