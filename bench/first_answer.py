@@ -68,7 +68,9 @@ def asked(servers: str, scratch: Path, *options: str) -> Answer:
         process.stdout.read()
     assert json.loads(first)["customer"].startswith("c"), first
     wait_for_orphans()
-    return Answer(first_row_s, cpu_s() - before)
+    answer = Answer(first_row_s, cpu_s() - before)
+    say(f"{' '.join(options) or 'plain'}: {answer.first_row_s:.1f} s, CPU {answer.cpu_s:.1f} s")
+    return answer
 
 
 def cpu_s() -> float:

@@ -17,6 +17,7 @@ from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
+from moldau.cli.pipeline.watching import add_watcher_options, extra_watchers
 from moldau.cli.retention import retention_warnings
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
@@ -35,6 +36,7 @@ from moldau.spark.storage import folder_of as session_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from moldau.spark.pipelines.running.runner import Running
     from moldau.spark.pipelines.running.sinks import Job
 
 EXAMPLES = """\
@@ -142,6 +144,7 @@ def add_run_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--restarts", type=int, metavar="N", help="give a query up after N restarts (default: never)")
     parser.add_argument("--quiet", action="store_true", help="no progress, only what goes wrong")
+    add_watcher_options(parser)
 
 
 def loaded(options: Namespace) -> Plan:
@@ -234,11 +237,18 @@ def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | No
         for one in made:
             print(f"  {one.sink.name} into {one.sink.endpoint}, {one.schedule}", file=sys.stderr)
         lines = ProgressLines(sys.stderr, quiet=options.quiet)
+        watchers = [lines, *extra_watchers(options, plan, lines.say)]
         runner = Runner(made, folder, plan=plan, say=lines.say, restarts_max=options.restarts)
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: runner.stop())
-        ended_well = runner.run(lines.show)
-        lines.finish(runner.queries)
+
+        def show(queries: list[Running]) -> None:
+            for watcher in watchers:
+                watcher.show(queries)
+
+        ended_well = runner.run(show)
+        for watcher in watchers:
+            watcher.finish(runner.queries)
     return OK if ended_well else FAILED
 
 

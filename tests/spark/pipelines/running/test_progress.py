@@ -32,6 +32,7 @@ def test_a_report_over_connect_has_no_totals() -> None:
         watermark="2026-01-31T12:00:00.000Z",
         batch_ms=7950,
         broken={"orders.positive": 2},
+        lags={"late/0": 2, "orders/0": 7, "orders/1": 0},
     )
 
 

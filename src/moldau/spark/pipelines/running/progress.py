@@ -17,6 +17,7 @@ class Progress:
     watermark: str | None = None
     batch_ms: int = 0
     broken: Mapping[str, int] = field(default_factory=dict)  # rows of this batch, by expectation
+    lags: Mapping[str, int] = field(default_factory=dict)  # by `topic/partition`
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -25,16 +26,21 @@ class Progress:
 def progress_of(report: Mapping[str, Any]) -> Progress:
     """From the JSON of a StreamingQueryProgress."""
     sources = report.get("sources") or []
-    lags = [lag for lag in map(_lag, sources) if lag is not None]
+    known = [lags for lags in map(_lags, sources) if lags is not None]
     observed = report.get("observedMetrics") or {}
     return Progress(
         batch=int(report.get("batchId", -1)),
         rows=int(_total(report, sources, "numInputRows")),
         rows_a_second=_total(report, sources, "processedRowsPerSecond"),
-        lag=sum(lags) if lags else None,
+        lag=sum(sum(lags.values()) for lags in known) if known else None,
         watermark=_watermark(report),
         batch_ms=int((report.get("durationMs") or {}).get("triggerExecution") or report.get("batchDuration") or 0),
         broken={name: count for name, count in _broken(observed) if count},
+        # Two sources may read the same partition: the one that is further behind counts.
+        lags={
+            place: max(lags.get(place, 0) for lags in known)
+            for place in sorted({one for each in known for one in each})
+        },
     )
 
 
@@ -57,12 +63,12 @@ def _broken(observed: Mapping[str, Any]) -> list[tuple[str, int]]:
     return found
 
 
-def _lag(source: Mapping[str, Any]) -> int | None:
-    """Records that are in the topics and not yet read, by the offsets that the source reports."""
+def _lags(source: Mapping[str, Any]) -> dict[str, int] | None:
+    """Records that are in each partition and not yet read, by the offsets that the source reports."""
     end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
     if end is None or latest is None:
         return None
-    return sum(max(0, offset - end.get(place, 0)) for place, offset in latest.items())
+    return {place: max(0, offset - end.get(place, 0)) for place, offset in latest.items()}
 
 
 def _offsets(told: Any) -> dict[str, int] | None:

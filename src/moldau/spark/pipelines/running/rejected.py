@@ -38,9 +38,13 @@ def ledgers_of(query: Query, query_name: str, plan: Plan) -> frozenset[Ledger]:
 
 
 def streams_of(query: Query, plan: Plan) -> Iterator[Source]:
-    """The streams that a query reads, directly and through views."""
+    return (one for one in sources_of(query, plan) if one.kind is Kind.STREAM)
+
+
+def sources_of(query: Query, plan: Plan) -> Iterator[Source]:
+    """What a query reads, directly and through views."""
     reached = plan.upstream(query.inputs)
-    return (one for one in plan.sources if one.kind is Kind.STREAM and one.name.lower() in reached)
+    return (one for one in plan.sources if one.name.lower() in reached)
 
 
 def _ledgers(source: Source, query_name: str, plan: Plan) -> Iterator[Ledger]:
