@@ -95,6 +95,11 @@ def test_a_pipe_is_answered_statement_by_statement(tool: Tool, topic: str) -> No
     assert [line.partition(":")[0] for line in said.stderr.splitlines()] == ["sql", "there is no stream none"]
 
 
+def test_what_ksqldb_users_set_is_so_already(done: Callable[..., str]) -> None:
+    said = done("sql", "SET 'auto.offset.reset'='earliest'; show topics")
+    assert said.startswith("a question reads from the oldest record on, and so does --follow: nothing to set\n")
+
+
 def test_mistakes_that_need_no_spark(tool: Tool, topic: str) -> None:
     for statement, exit_code, reason in (
         ("selct 1", 2, "sql:1: "),
@@ -106,6 +111,8 @@ def test_mistakes_that_need_no_spark(tool: Tool, topic: str) -> None:
             "there is no topic, stream, table or view nowhere_at_all",
         ),
         ("drop stream none", 1, "there is no stream none"),
+        ("set 'auto.offset.reset' = 'latest'", 2, "sql:1: auto.offset.reset is not set here: say where to begin by a"),
+        ("set a = 1", 2, "sql:1: a is not set here: allowed are the settings of Spark, spark.*"),
     ):
         ended = tool("sql", statement)
         assert (ended.returncode, ended.stdout) == (exit_code, "")

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.sql.output import OUTPUTS, print_result
+from moldau.cli.sql.plot import plot_rows
 from moldau.cli.sql.waiting import WaitingLine, waiting_line
 from moldau.spark.pipelines.plan import PipelineError
 from moldau.spark.pipelines.running.quick_start import archive, java_options
@@ -28,6 +29,7 @@ examples:
   moldau sql "select * from orders limit 10"
   moldau sql "select customer, sum(amount) from orders group by customer" -o csv
   moldau sql --follow "select * from orders where amount > 100"
+  moldau sql --follow --plot "select customer, sum(amount) from orders group by customer"
   moldau sql "create stream big_orders as select * from orders where amount > 100"
   moldau sql "show streams"
   moldau sql                                        a shell, with history and completion
@@ -87,6 +89,9 @@ def ask(session: SqlSession, statement: str, options: Namespace, line: WaitingLi
     try:
         for result in line.until_first(session.execute(statement, follow=options.follow)):
             rows = line.until_first(result.rows)
+            if options.plot and result.message is None:
+                plot_rows(result.columns, rows, sys.stdout)
+                continue
             print_result(result._replace(rows=rows), output=options.output, flush=options.follow)
     except PipelineError as wrong:
         raise UsageError(str(wrong)) from None
@@ -104,6 +109,7 @@ def parse(arguments: list[str]) -> Namespace:
     )
     parser.add_argument("statement", nargs="?", metavar="SQL", help="one or more statements; without it, a shell")
     parser.add_argument("--follow", action="store_true", help="go on with what arrives, until Ctrl-C")
+    parser.add_argument("--plot", action="store_true", help="draw the last column as bars, named by the others")
     parser.add_argument("-o", "--output", choices=OUTPUTS, default="table", help="(default: %(default)s)")
     parser.add_argument("--master", help="local[2], spark://… or a Connect URL, sc://… (default: this machine)")
     parser.add_argument(

@@ -14,7 +14,7 @@ from moldau.spark.pipelines.language.cursor import Cursor
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.queries import inputs_of
 from moldau.spark.pipelines.language.tokens import Statement, statements_of
-from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, Plan, Source
+from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, PipelineError, Plan, Source
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
@@ -86,9 +86,28 @@ class SqlSession:
             return Result(message=f"dropped {name}; its topic stays")
         if cursor.accept("describe"):
             return self._describe(cursor.name("a topic, stream, table or view"))
+        if cursor.accept("set"):
+            return self._set(cursor)
         if any(cursor.accept(*words.split()) for words in DEFINITIONS):
             return self._define(text)
         return self._ask(text, follow=follow)
+
+    def _set(self, cursor: Cursor) -> Result:
+        """Spark's own settings; what others know by this statement is explained."""
+        place, key = cursor.place, cursor.name_or_text("a setting's name")
+        cursor.expect_sign("=")
+        value = cursor.value("the setting's value")
+        cursor.end()
+        if key == "auto.offset.reset" and value.lower() == "earliest":
+            return Result(message="a question reads from the oldest record on, and so does --follow: nothing to set")
+        if not key.startswith("spark."):
+            hint = "say where to begin by a condition on _timestamp or _offset" if key == "auto.offset.reset" else ""
+            raise PipelineError(place, f"{key} is not set here: {hint or 'allowed are the settings of Spark, spark.*'}")
+        try:
+            self._open().spark.conf.set(key, value)
+        except spark_failures() as wrong:
+            raise Refused(said_by(wrong)) from None
+        return Result(message=f"{key} is {value} for this session")
 
     def _define(self, text: str) -> Result:
         plan = parse(text, HERE, name=HERE)

@@ -128,6 +128,8 @@ def test_create_stream_as_is_a_sink_into_a_topic() -> None:
         ("expect e on v check (a > (1) otherwise drop", "expected ')', found the end of the statement"),
         ("expect e on v check (a) otherwise explode", "expected WARN, DROP, FAIL or DEAD LETTER, found 'explode'"),
         ("set a = 1; set a = 2", "a is set twice"),
+        ("set 'a' = '1'; set a = 2", "a is set twice"),
+        ("SET 'auto.offset.reset'='earliest';", "auto.offset.reset is not set here: a stream begins with the oldest"),
         ("create stream s from topic 'x", "this quote is not closed"),
         ("/* never ends", "this comment is not closed"),
     ],

@@ -67,6 +67,10 @@ class Cursor:
             self.fails(expected)
         return self._take()
 
+    def name_or_text(self, expected: str) -> str:
+        """As `name`, in quotes too."""
+        return self._take() if self._next.shape is Shape.TEXT else self.name(expected)
+
     def text(self, expected: str) -> str:
         if self._next.shape is not Shape.TEXT:
             self.fails(f"{expected} in quotes")

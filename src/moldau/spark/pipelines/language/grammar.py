@@ -52,6 +52,13 @@ INTO_WORDS = "TOPIC, DELTA, ICEBERG, DATABASE, FILES or CONSOLE"
 STATEMENTS = "SET, CREATE STREAM, CREATE TABLE, CREATE VIEW, CREATE SINK, EXPECT or INCLUDE"
 
 
+# What ksqlDB's users set, and how it is said here.
+OTHERWISE = {
+    "auto.offset.reset": "a stream begins with the oldest record; WITH (startingOffsets = latest) says otherwise",
+    "processing.guarantee": "results are exactly once; WITH (delivery = 'at-least-once') of a sink says otherwise",
+}
+
+
 def parse(source: str, file: str, *, name: str, include: Callable[[Path, Location], Plan] | None = None) -> Plan:
     """The plan that a file of SQL says. `include` loads what it names; raises PipelineError."""
     plan = Plan(name)
@@ -96,9 +103,11 @@ def joined(plan: Plan, more: Plan) -> Plan:
 
 
 def _set(plan: Plan, cursor: Cursor, place: Location) -> Plan:
-    key = cursor.name("a setting's name")
+    key = cursor.name_or_text("a setting's name")
     cursor.expect_sign("=")
     value = cursor.value("the setting's value")
+    if key in OTHERWISE:
+        raise PipelineError(place, f"{key} is not set here: {OTHERWISE[key]}")
     if key in plan.settings:
         raise PipelineError(place, f"{key} is set twice")
     return replace(plan, name=value if key == "name" else plan.name, settings={**plan.settings, key: value})

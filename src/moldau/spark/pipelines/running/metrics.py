@@ -48,7 +48,7 @@ def exposition(pipeline: str, queries: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _samples(pipeline: str, query: str, told: Mapping[str, Any]) -> Iterator[Sample]:
     own = {"pipeline": pipeline, "query": query}
-    yield RUNNING, own, float(told["state"] == "running")
+    yield RUNNING, own, int(told["state"] == "running")
     yield ROWS, own, told["rows"]
     yield RATE, own, told["rows_a_second"]
     yield BATCH, own, told["batch"]
