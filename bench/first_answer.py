@@ -44,7 +44,8 @@ def orders() -> Iterator[str]:
     """A broker with a topic of JSON in two partitions."""
     with moldau.run() as broker:
         servers = broker.bootstrap_servers
-        AdminClient({"bootstrap.servers": servers}).create_topics([NewTopic("orders", 2, 1)])["orders"].result()
+        admin = AdminClient({"bootstrap.servers": servers})
+        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
         producer = Producer({"bootstrap.servers": servers})
         for number in range(RECORDS):
             producer.produce("orders", json.dumps({"id": number, "customer": f"c{number % 7}", "amount": number * 1.5}))

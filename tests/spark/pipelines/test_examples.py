@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX
 from moldau.spark.dead_letters.sending_back import send_back
+from moldau.spark.pipelines.loading import load
 from tests.spark.pipelines.pipelines import Outcome, Pipelines
 from tests.spark.topics import Topics
 
@@ -189,3 +190,25 @@ def test_dead_letters_are_sent_back(topics: Topics, pipelines: Pipelines) -> Non
     assert topics.values(topic)[-1] == b'{"sensor": "b", "celsius": "warm"}'
     rows = DeltaTable(str(example.folder / "lake" / "warm")).to_pyarrow_table().to_pylist()
     assert rows == [{"sensor": "a", "celsius": 25.0}]
+
+
+def test_reading_jumps(topics: Topics, pipelines: Pipelines) -> None:
+    """State goes from batch to batch, and from run to run."""
+    example = Example("reading_jumps.py", topics, pipelines)
+    provider = "spark.sql.streaming.stateStore.providerClass"
+    settings = load(example.path, {}).settings
+
+    def reading(sensor: str, celsius: float, minute: int) -> dict[str, Any]:
+        return {"sensor": sensor, "celsius": celsius, "at": f"2026-01-01T10:{minute:02}:00Z"}
+
+    pipelines.spark.conf.set(provider, settings[provider])
+    try:
+        # Within one batch they come in another order than they were made in.
+        example.put("readings", reading("a", 20, 0), reading("a", 31, 2), reading("a", 29, 1), reading("b", 20, 0))
+        example.run()
+        example.put("readings", reading("b", 14.5, 3), reading("a", 30, 3))
+        example.run()
+    finally:
+        pipelines.spark.conf.unset(provider)
+    found = [(key, one["before"], one["celsius"]) for key, one in example.results("reading-jumps")]
+    assert found == [("a", 20.0, 29.0), ("b", 20.0, 14.5)]

@@ -140,15 +140,19 @@ class Lineage:
     def _job(self, one: Running) -> dict[str, Any]:
         kind = "BATCH" if one.job.schedule.is_once else "STREAMING"
         facets = {
-            "jobType": facet("JobTypeJobFacet", "2-0-3", processingType=kind, integration="SPARK", jobType="QUERY")
+            "jobType": facet("JobTypeJobFacet", "2-0-4", processingType=kind, integration="SPARK", jobType="QUERY")
         }
         if one.job.sink.query.sql:
-            facets["sql"] = facet("SQLJobFacet", "1-0-1", query=one.job.sink.query.sql)
+            facets["sql"] = facet("SQLJobFacet", "1-1-0", query=one.job.sink.query.sql)
         return {"namespace": NAMESPACE, "name": one.job.query_name, "facets": facets}
 
     def _output(self, one: Running) -> dict[str, Any]:
-        fields = [{"name": each.name, "type": each.dataType.simpleString()} for each in one.job.frame.schema.fields]
-        schema = facet("SchemaDatasetFacet", "1-1-1", fields=fields)
+        written = one.job.frame.schema
+        # A topic's columns are those of its values.
+        value = next((each.dataType for each in written.fields if each.name == "value"), None)
+        columns = getattr(value, "fields", None) or written.fields
+        fields = [{"name": each.name, "type": each.dataType.simpleString()} for each in columns]
+        schema = facet("SchemaDatasetFacet", "1-2-0", fields=fields)
         return {**dataset(one.job.sink.endpoint, self._plan), "facets": {"schema": schema}}
 
 
