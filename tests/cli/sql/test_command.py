@@ -147,3 +147,38 @@ def test_a_stream_stays_until_it_is_dropped(
     assert listed[3] == f"create stream `{stream}` as select n from `{topic}` where n > 3"
     assert done("sql", f"drop stream `{stream}`") == f"dropped {stream}; its topic stays\n"
     assert done("sql", "-o", "csv", "show streams").splitlines() == ["stream,state,rows,query"]
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+def test_classes_are_kept_for_the_next_start(
+    bootstrap: str, done: Callable[..., str], topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from moldau.spark.pipelines.running.quick_start import archive, is_whole
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("MOLDAU_HOME", str(tmp_path / "home"))
+    done("produce", topic, stdin='{"n": 1}\n{"n": 5}\n')
+    question = ("sql", "--master", "local[2]", "-o", "csv", f"select sum(n) from `{topic}`")
+
+    def answer(*options: str) -> str:
+        ended = subprocess.run(
+            command(*question, *options),
+            env=environment(bootstrap),
+            capture_output=True,
+            timeout=WAIT_S_MAX,
+            check=False,
+        )
+        assert ended.stderr == b""
+        return ended.stdout.decode()
+
+    kept = archive()
+    assert kept is not None
+    assert answer() == "sum(n)\n6\n"
+    assert not kept.exists()  # a script leaves nothing behind
+    answer("--keep-classes")
+    deadline = time.monotonic() + WAIT_S_MAX
+    while not is_whole(kept):  # the JVM writes it after the answer
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    assert answer() == "sum(n)\n6\n"
