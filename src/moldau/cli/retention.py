@@ -22,6 +22,7 @@ from moldau.cli.output import add_output_option, print_rows
 from moldau.core.clock import SystemClock
 from moldau.spark.offsets.retention import Margin, duration_text
 from moldau.spark.offsets.retention_guard import RetentionGuard
+from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.plan import PipelineError, Plan
 
@@ -35,6 +36,7 @@ Groups are those of consumers of any kind; a Spark query's is moldau-spark-NAME.
 --within says: a topic is held for twice that long from now on. What was there before is noted in the cluster.
 """
 WITHIN_MS = 24 * 3_600_000
+GLANCE_S = 3.0  # a pipeline's status is of use without brokers too
 Reader = tuple[tuple[tuple[str, Any], ...], str]  # a client's settings, and a group
 COLUMNS = ("group", "topic", "partition", "unread", "left", "verdict")
 
@@ -100,7 +102,7 @@ def pipeline_groups(options: Namespace) -> Iterator[Reader]:
             if "bootstrap.servers" not in plan.settings:
                 plan = load(path, {"bootstrap.servers": options.bootstrap_server})
             yield from reader_groups(plan)
-        except PipelineError as wrong:
+        except (PipelineError, OptionError) as wrong:
             raise UsageError(str(wrong)) from None
         except ModuleNotFoundError as wrong:
             raise CommandFailed(f"a pipeline needs pip install 'moldau[spark]' ({wrong.name} is missing)") from None
@@ -113,9 +115,9 @@ def retention_warnings(plan: Plan, path: Path) -> list[str]:
     now_ms, said = SystemClock().now_ms(), []
     try:
         for client, group in reader_groups(plan):
-            margins = RetentionGuard(client).margins(group, now_ms=now_ms)
+            margins = RetentionGuard(client, answer_s_max=GLANCE_S).margins(group, now_ms=now_ms)
             said += [f"warning: {one} (group {group})" for one in margins if one.is_short(WITHIN_MS)]
-    except KafkaException:
+    except (KafkaException, OptionError):  # whoever runs it says more about both
         return []
     return [*said, f"retention can be held: moldau retention --pipeline {path} --hold"] if said else []
 

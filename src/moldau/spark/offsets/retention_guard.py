@@ -62,8 +62,9 @@ def hold_from(text: str) -> Hold:
 class RetentionGuard:
     """Raises KafkaException when nobody answers."""
 
-    def __init__(self, settings: Iterable[tuple[str, Any]]) -> None:
+    def __init__(self, settings: Iterable[tuple[str, Any]], *, answer_s_max: float = ANSWER_S_MAX) -> None:
         self._settings = dict(settings)
+        self._answer_s_max = answer_s_max
         self._admin = AdminClient(client_config((), **self._settings))
 
     def margins(self, group: str, *, now_ms: int) -> list[Margin]:
@@ -121,7 +122,7 @@ class RetentionGuard:
         }
         if ours:
             self._alter(topic, ours)
-        self._admin.delete_consumer_groups([NOTES_GROUP + topic], request_timeout=ANSWER_S_MAX)[
+        self._admin.delete_consumer_groups([NOTES_GROUP + topic], request_timeout=self._answer_s_max)[
             NOTES_GROUP + topic
         ].result()
         shown = ", ".join(f"{key} is {value or 'the default'}" for key, value in ours.items())
@@ -129,7 +130,7 @@ class RetentionGuard:
 
     def _positions(self, group: str) -> list[Position]:
         asked = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=ANSWER_S_MAX
+            [ConsumerGroupTopicPartitions(group)], request_timeout=self._answer_s_max
         )
         committed = {
             TopicPartition(one.topic, one.partition): one.offset
@@ -149,7 +150,8 @@ class RetentionGuard:
         if not places:
             return {}
         asked = self._admin.list_offsets(
-            {ClientPartition(place.topic, place.partition): which for place in places}, request_timeout=ANSWER_S_MAX
+            {ClientPartition(place.topic, place.partition): which for place in places},
+            request_timeout=self._answer_s_max,
         )
         found = {}
         for place, future in asked.items():
@@ -172,7 +174,7 @@ class RetentionGuard:
             starts = [(place, max(one.offset, one.earliest)) for place, one in open_ones.items()]
             consumer.assign([ClientPartition(place.topic, place.partition, offset) for place, offset in starts])
             while len(times) < len(open_ones):
-                message = consumer.poll(ANSWER_S_MAX)
+                message = consumer.poll(self._answer_s_max)
                 if message is None:
                     break
                 place = TopicPartition(str(message.topic()), int(message.partition() or 0))
@@ -191,7 +193,7 @@ class RetentionGuard:
     def _config(self, topic: str) -> tuple[dict[str, str], frozenset[str]]:
         """What applies, and the names of what the topic has of its own."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        told = self._admin.describe_configs([resource], request_timeout=ANSWER_S_MAX)[resource].result()
+        told = self._admin.describe_configs([resource], request_timeout=self._answer_s_max)[resource].result()
         entries = {key: told[key] for key in KEYS if key in told}
         own = frozenset(key for key, entry in entries.items() if entry.source == _OWN)
         return {key: str(entry.value) for key, entry in entries.items()}, own
@@ -206,12 +208,12 @@ class RetentionGuard:
             for key, value in values.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        self._admin.incremental_alter_configs([resource], request_timeout=ANSWER_S_MAX)[resource].result()
+        self._admin.incremental_alter_configs([resource], request_timeout=self._answer_s_max)[resource].result()
 
     def _note(self, topic: str) -> Hold | None:
         group = NOTES_GROUP + topic
         asked = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=ANSWER_S_MAX
+            [ConsumerGroupTopicPartitions(group)], request_timeout=self._answer_s_max
         )
         try:
             found = [one.metadata for one in asked[group].result().topic_partitions if one.metadata]
@@ -222,7 +224,7 @@ class RetentionGuard:
     def _write_note(self, topic: str, hold: Hold) -> None:
         group = NOTES_GROUP + topic
         noted = ConsumerGroupTopicPartitions(group, [ClientPartition(topic, 0, 0, hold.as_text())])
-        self._admin.alter_consumer_group_offsets([noted], request_timeout=ANSWER_S_MAX)[group].result()
+        self._admin.alter_consumer_group_offsets([noted], request_timeout=self._answer_s_max)[group].result()
 
 
 _OWN = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
