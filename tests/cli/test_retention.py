@@ -34,7 +34,7 @@ def short_lived(done: Callable[..., str], moldau_topic: str) -> str:
 def test_cron_is_told_by_the_exit_code(tool: Tool, bootstrap: str, short_lived: str) -> None:
     group = f"{short_lived}-readers"
     nobody = tool("retention", group)
-    assert (nobody.returncode, nobody.stderr) == (1, "")
+    assert (nobody.returncode, nobody.stderr) == (1, ""), nobody
     assert "has committed no offsets" in nobody.stdout
     commit(bootstrap, group, short_lived, 0)
     enough = tool("retention", group, "--within", "1h", "-o", "json")

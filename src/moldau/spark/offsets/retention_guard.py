@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -129,12 +129,9 @@ class RetentionGuard:
         return [f"{topic}: released; {shown or 'it was changed by somebody else and stays so'}"]
 
     def _positions(self, group: str) -> list[Position]:
-        asked = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=self._answer_s_max
-        )
         committed = {
             TopicPartition(one.topic, one.partition): one.offset
-            for one in asked[group].result().topic_partitions
+            for one in self._committed(group)
             if one.offset >= 0 and one.error is None
         }
         earliest, latest = self._ends(committed, OffsetSpec.earliest()), self._ends(committed, OffsetSpec.latest())
@@ -144,6 +141,19 @@ class RetentionGuard:
             if place in earliest and place in latest
         ]
         return self._with_times(bare)
+
+    def _committed(self, group: str) -> list[ClientPartition]:
+        """Asked only of groups that there are: the library crashes when a coordinator has to be made first."""
+        told = self._admin.list_consumer_groups(request_timeout=self._answer_s_max).result()
+        if group not in {one.group_id for one in told.valid}:
+            if told.errors:  # a coordinator that is still loading may know it
+                raise told.errors[0]
+            return []
+        asked = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=self._answer_s_max
+        )
+        found: list[ClientPartition] = asked[group].result().topic_partitions
+        return found
 
     def _ends(self, places: Collection[TopicPartition], which: Any) -> dict[TopicPartition, int]:
         """A topic that is gone by now is left out."""
@@ -211,14 +221,7 @@ class RetentionGuard:
         self._admin.incremental_alter_configs([resource], request_timeout=self._answer_s_max)[resource].result()
 
     def _note(self, topic: str) -> Hold | None:
-        group = NOTES_GROUP + topic
-        asked = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=self._answer_s_max
-        )
-        try:
-            found = [one.metadata for one in asked[group].result().topic_partitions if one.metadata]
-        except KafkaException:
-            return None
+        found = [one.metadata for one in self._committed(NOTES_GROUP + topic) if one.metadata]
         return hold_from(found[0]) if found else None
 
     def _write_note(self, topic: str, hold: Hold) -> None:
