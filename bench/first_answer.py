@@ -46,7 +46,7 @@ def orders() -> Iterator[str]:
         servers = broker.bootstrap_servers
         admin = AdminClient({"bootstrap.servers": servers})
         admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
-        producer = Producer({"bootstrap.servers": servers})
+        producer = Producer({"bootstrap.servers": servers, "log_level": 0})
         for number in range(RECORDS):
             producer.produce("orders", json.dumps({"id": number, "customer": f"c{number % 7}", "amount": number * 1.5}))
         producer.flush()

@@ -150,3 +150,31 @@ def test_conditions_narrow_what_is_read(session: SqlSession, topics: Topics, mon
     both = f"select n from `{name}` where _offset = 1 union all select n from `{name}` where _offset = 5"
     with pytest.raises(Refused, match="ten"):
         ask(session, both)
+
+
+def test_small_and_large_topics_are_answered_alike(
+    session: SqlSession, topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small topic is read by the driver, a large one by Spark's workers."""
+    typed, text = topics.create("typed", partitions=2), topics.create("text")
+    for number in range(6):
+        value = {"id": number, "amount": number / 4, "at": {"day": "mon", "tags": [None, "a"]}}
+        topics.produce(typed, [json.dumps(value), None], key=b"k%d" % number, partition=number % 2)
+    topics.produce(text, ["hello", None], timestamp=1_700_000_000_123)
+    for topic in (typed, text):
+        question = f"select * from `{topic}` order by _partition, _offset"
+        small = ask(session, question)
+        monkeypatch.setattr("moldau.spark.sql.small_topics.RECORDS_MAX", 0)
+        assert ask(session, question) == small
+        monkeypatch.undo()
+        monkeypatch.setattr("moldau.spark.sql.small_topics.BYTES_MAX", 1)
+        assert ask(session, question) == small
+        monkeypatch.undo()
+        assert len(small[0][1]) == (12 if topic == typed else 2)
+
+
+def test_a_view_sees_what_is_new(session: SqlSession, topics: Topics, orders: str) -> None:
+    ask(session, f"create view all_orders as select id from `{orders}`")
+    assert ask(session, "select count(*) from all_orders")[0][1] == [(4,)]
+    topics.produce(orders, [json.dumps({"id": 9})])
+    assert ask(session, "select count(*) from all_orders")[0][1] == [(5,)]

@@ -24,6 +24,7 @@ from moldau.spark.sql.conditions import narrowing_of
 from moldau.spark.sql.following import following
 from moldau.spark.sql.peeking import newest_values, options_of
 from moldau.spark.sql.refusals import Refused
+from moldau.spark.sql.small_topics import Records, small_records
 from moldau.spark.sql.staying import StayingStreams
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class SqlSession:
         return Result(message=f"stream {name} runs and stays; see it with: show streams")
 
     def _ask(self, text: str, *, follow: bool) -> Result:
-        frame = self._query(text, inputs_of(text, Location(HERE, 1)), text, follow=follow)
+        frame = self._query(text, inputs_of(text, Location(HERE, 1)), text, follow=follow, is_asked_once=not follow)
         columns = tuple(frame.columns)
         return Result(columns, self._followed(frame) if frame.isStreaming else self._rows(frame))
 
@@ -153,17 +154,29 @@ class SqlSession:
         except spark_failures() as wrong:
             raise Refused(said_by(wrong)) from None
 
-    def _query(self, text: str, inputs: tuple[str, ...], sql: str | None, *, follow: bool = False) -> DataFrame:
+    def _query(
+        self,
+        text: str,
+        inputs: tuple[str, ...],
+        sql: str | None,
+        *,
+        follow: bool = False,
+        is_asked_once: bool = False,
+    ) -> DataFrame:
         self._begin_opening()
         topics = self._topics()
         # A topic is looked at anew for each question: it may have got records, columns and partitions.
         named = [name for name in inputs if name in topics and name.lower() not in self._defined]
         kind = Kind.STREAM if follow else Kind.TABLE
         read = [replace(self._source_of(name), kind=kind) for name in named]
+        if not follow:
+            read = [self._narrowed(source, sql or text) for source in read]
+        # A view that is defined for later has to see what is new then.
+        small = {source.name: small_records(source, self._plan) for source in read} if is_asked_once else {}
         frames = self._open()
         for source in read:
             self._waits_for(f"Spark looks at {source.name}")
-            frames.add(source, self._read(source if follow else self._narrowed(source, sql or text)), [])
+            frames.add(source, self._read(source, small.get(source.name)), [])
         try:
             return frames.spark.sql(sql or text)
         except spark_failures() as wrong:
@@ -180,11 +193,14 @@ class SqlSession:
         options = options_of(newest_values(self._client, name))
         return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, options), Location(HERE, 1))
 
-    def _read(self, source: Source) -> DataFrame:
+    def _read(self, source: Source, records: Records | None = None) -> DataFrame:
+        spark = self._open().spark
         try:
+            if records is not None:
+                return sources.as_read(spark.createDataFrame(records.table, records.schema), source)
             if source.kind is Kind.TABLE and source.endpoint.connector is Connector.TOPIC and not source.keys:
-                return sources.read_records(self._open().spark, source, self._plan)
-            return sources.read(self._open().spark, source, self._plan)
+                return sources.read_records(spark, source, self._plan)
+            return sources.read(spark, source, self._plan)
         except spark_failures() as wrong:
             raise Refused(said_by(wrong)) from None
 

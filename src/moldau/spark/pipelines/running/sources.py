@@ -51,6 +51,11 @@ def read_records(spark: SparkSession, source: Source, plan: Plan) -> DataFrame:
     return _topic(spark, source, plan, {}).drop(TOMBSTONE)
 
 
+def as_read(frame: DataFrame, source: Source) -> DataFrame:
+    """The same of records that were read already."""
+    return _unpacked(frame, source).drop("_tombstone")
+
+
 def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
     """The pipeline's cluster and client settings, then what the endpoint says itself.
 
