@@ -7,20 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from tests.cli.conftest import Tool
+from tests.spark.topics import Topics
 
 PIPELINE = """\
 create stream numbers from topic '{topic}' with (valueFormat = json, valueSchema = 'n bigint');
 create sink copies into topic '{topic}-copies' as select n from numbers;
 """
-
-
-def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
 
 
 @pytest.fixture
@@ -36,7 +30,7 @@ def test_cron_is_told_by_the_exit_code(tool: Tool, bootstrap: str, short_lived: 
     nobody = tool("retention", group)
     assert (nobody.returncode, nobody.stderr) == (1, ""), nobody
     assert "has committed no offsets" in nobody.stdout
-    commit(bootstrap, group, short_lived, 0)
+    Topics(bootstrap).commit(group, short_lived, 0)
     enough = tool("retention", group, "--within", "1h", "-o", "json")
     assert enough.returncode == 0, enough.stderr
     (row,) = json.loads(enough.stdout)
@@ -48,7 +42,7 @@ def test_cron_is_told_by_the_exit_code(tool: Tool, bootstrap: str, short_lived: 
     held = tool("retention", group, "--within", "3h", "--hold")
     assert held.returncode == 0
     assert f"{short_lived}: retention.ms is " in held.stderr
-    commit(bootstrap, group, short_lived, 2)
+    Topics(bootstrap).commit(group, short_lived, 2)
     after = tool("retention", group, "--within", "3h", "--hold")
     assert (after.returncode, after.stderr) == (0, f"{short_lived}: released; retention.ms is 7200000\n")
     assert tool("retention").returncode == 2
@@ -62,7 +56,7 @@ def test_a_pipeline_warns_where_it_is_looked_at(tool: Tool, bootstrap: str, shor
 
     file = tmp_path / "numbers.sql"
     file.write_text(PIPELINE.format(topic=short_lived))
-    commit(bootstrap, "moldau-spark-numbers.copies", short_lived, 1)
+    Topics(bootstrap).commit("moldau-spark-numbers.copies", short_lived, 1)
     found = tool("retention", "--pipeline", str(file))
     assert found.returncode == 1
     assert "1 unread, the first may go in 1 h 59 min" in found.stdout

@@ -137,6 +137,19 @@ class Topics:
         places = asked[group_id].result(ANSWER_S_MAX).topic_partitions
         return {(place.topic, place.partition): place.offset for place in places if place.offset >= 0}
 
+    def commit(self, group_id: str, topic: str, offset: int) -> None:
+        """An offset of partition 0; the first of a broker waits until the group's partition is led by somebody."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": group_id, "log_level": 0})
+        deadline = time.monotonic() + ANSWER_S_MAX
+        while True:
+            try:
+                consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+                break
+            except KafkaException:
+                assert time.monotonic() < deadline, "nobody leads the group"
+                time.sleep(0.05)
+        consumer.close()
+
     def groups(self) -> list[str]:
         return sorted(group.group_id for group in self.admin.list_consumer_groups().result(ANSWER_S_MAX).valid)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import ConfigResource, ResourceType
 
 from moldau.core.ids import TopicPartition as Place
@@ -58,19 +57,13 @@ def retention_of(topics: Topics, topic: str) -> tuple[str, str]:
     return told["retention.ms"].value, told["retention.bytes"].value
 
 
-def commit(topics: Topics, group: str, topic: str, offset: int) -> None:
-    consumer = Consumer({"bootstrap.servers": topics.bootstrap, "group.id": group, "log_level": 0})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
-
-
 def test_a_hold_lasts_as_long_as_somebody_is_behind(topics: Topics) -> None:
     config = {"retention.ms": str(2 * HOUR_MS), "retention.bytes": "1000000"}
     topic, now_ms = topics.create("held", config=config), int(time.time() * 1000)
     topics.produce(topic, [b"x"] * 4, timestamp=now_ms - HOUR_MS)
     one, two = topics.name("group"), topics.name("group")
-    commit(topics, one, topic, 3)
-    commit(topics, two, topic, 3)
+    topics.commit(one, topic, 3)
+    topics.commit(two, topic, 3)
     guard = RetentionGuard([("bootstrap.servers", topics.bootstrap)])
 
     def looked(group: str) -> tuple[list[bool], list[str]]:
@@ -91,10 +84,10 @@ def test_a_hold_lasts_as_long_as_somebody_is_behind(topics: Topics) -> None:
     # What is told is what will be without the hold, so that it is not dropped while somebody needs it.
     assert looked(one) == ([True], [f"{topic}: still held"])
     assert looked(two) == ([True], [f"{topic}: still held"])
-    commit(topics, one, topic, 4)
+    topics.commit(one, topic, 4)
     assert looked(one) == ([False], [f"{topic}: no longer held for {one}; still for {two}"])
     assert retention_of(topics, topic) == (str(7 * HOUR_MS), "-1")
-    commit(topics, two, topic, 4)
+    topics.commit(two, topic, 4)
     assert looked(two)[1] == [f"{topic}: released; retention.ms is {2 * HOUR_MS}, retention.bytes is 1000000"]
     assert retention_of(topics, topic) == (str(2 * HOUR_MS), "1000000")
     assert looked(two) == ([False], [])
@@ -107,13 +100,13 @@ def test_a_topic_without_a_retention_of_its_own_gets_back_the_default(topics: To
     guard._alter(topic, {"retention.ms": None})
     default_ms = int(retention_of(topics, topic)[0])
     topics.produce(topic, [b"x"], timestamp=now_ms - default_ms + HOUR_MS)
-    commit(topics, group, topic, 0)
+    topics.commit(group, topic, 0)
     for _ in range(2):
         margins = guard.margins(group, now_ms=now_ms)
         assert [each.left_ms for each in margins] == [HOUR_MS]
         guard.hold(group, margins, within_ms=2 * HOUR_MS, now_ms=now_ms)
     assert int(retention_of(topics, topic)[0]) == default_ms + 3 * HOUR_MS
-    commit(topics, group, topic, 1)
+    topics.commit(group, topic, 1)
     done = guard.hold(group, guard.margins(group, now_ms=now_ms), within_ms=2 * HOUR_MS, now_ms=now_ms)
     assert done == [f"{topic}: released; retention.ms is the default"]
     assert int(retention_of(topics, topic)[0]) == default_ms
