@@ -61,7 +61,7 @@ def test_a_pipeline_warns_where_it_is_looked_at(tool: Tool, bootstrap: str, shor
     assert found.returncode == 1
     assert "1 unread, the first may go in 1 h 59 min" in found.stdout
     folder = PipelineFolder(load(file, {}), tmp_path)
-    folder.state.mkdir(parents=True)
+    Path(folder.state).mkdir(parents=True)
     folder.write_status({"pipeline": "numbers", "running": False, "started_ms": 0, "updated_ms": 0, "queries": {}})
     said = tool("pipeline", "status", str(file)).stdout
     assert f"warning: {short_lived}-0: 1 unread, the first may go in 1 h 59 min" in said

@@ -17,7 +17,7 @@ from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
-from moldau.cli.pipeline.watching import add_watcher_options, extra_watchers
+from moldau.cli.pipeline.watching import Watchers, add_watcher_options, extra_watchers
 from moldau.cli.retention import retention_warnings
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
@@ -36,7 +36,6 @@ from moldau.spark.storage import folder_of as session_folder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from moldau.spark.pipelines.running.runner import Running
     from moldau.spark.pipelines.running.sinks import Job
 
 EXAMPLES = """\
@@ -229,26 +228,19 @@ def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | No
     # A lock that only Spark can reach is taken when Spark is there, any other before that.
     folder = PipelineFolder(plan, options.file.resolve().parent, lambda url: reached(url, spark))
     with folder.locked():
-        for line in retention_warnings(plan, options.file):
-            print(line, file=sys.stderr)
+        sys.stderr.writelines(f"{line}\n" for line in retention_warnings(plan, options.file))
         made = jobs(plan, folder, spark(), starting=starting, anew=anew)
         if options.once:
             made = [one.scheduled(ONCE) for one in made]
         for one in made:
             print(f"  {one.sink.name} into {one.sink.endpoint}, {one.schedule}", file=sys.stderr)
         lines = ProgressLines(sys.stderr, quiet=options.quiet)
-        watchers = [lines, *extra_watchers(options, plan, lines.say)]
+        watchers = Watchers([lines, *extra_watchers(options, plan, lines.say)])
         runner = Runner(made, folder, plan=plan, say=lines.say, restarts_max=options.restarts)
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: runner.stop())
-
-        def show(queries: list[Running]) -> None:
-            for watcher in watchers:
-                watcher.show(queries)
-
-        ended_well = runner.run(show)
-        for watcher in watchers:
-            watcher.finish(runner.queries)
+        ended_well = runner.run(watchers.show)
+        watchers.finish(runner.queries)
     return OK if ended_well else FAILED
 
 

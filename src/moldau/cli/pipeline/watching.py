@@ -22,6 +22,21 @@ class Watcher(Protocol):
     def finish(self, queries: Sequence[Running]) -> None: ...
 
 
+class Watchers:
+    """All of them as one."""
+
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
+        self._watchers = watchers
+
+    def show(self, queries: Sequence[Running]) -> None:
+        for watcher in self._watchers:
+            watcher.show(queries)
+
+    def finish(self, queries: Sequence[Running]) -> None:
+        for watcher in self._watchers:
+            watcher.finish(queries)
+
+
 def add_watcher_options(parser: ArgumentParser) -> None:
     parser.add_argument("--metrics-port", type=int, metavar="PORT", help="metrics for Prometheus there; 0 takes any")
     parser.add_argument(

@@ -53,7 +53,7 @@ def read_records(spark: SparkSession, source: Source, plan: Plan) -> DataFrame:
 
 def as_read(frame: DataFrame, source: Source) -> DataFrame:
     """The same of records that were read already."""
-    return _unpacked(frame, source).drop("_tombstone")
+    return unpacked(frame, source).drop("_tombstone")
 
 
 def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
