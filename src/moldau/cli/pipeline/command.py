@@ -15,6 +15,7 @@ from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline import projects
+from moldau.cli.pipeline.ages import with_ages
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
 from moldau.cli.pipeline.watching import Watchers, add_watcher_options, extra_watchers
@@ -115,17 +116,6 @@ def parse(arguments: list[str]) -> Namespace:
     replaying.add_argument("--yes", action="store_true", help="do not ask")
     add_run_options(replaying)
     return parser.parse_args(with_ages(arguments))
-
-
-def with_ages(arguments: list[str]) -> list[str]:
-    """`--from -2h` as `--from=-2h`: argparse would take an age for an option."""
-    joined: list[str] = []
-    for argument in arguments:
-        if joined and joined[-1] == "--from" and argument.startswith("-"):
-            joined[-1] = f"--from={argument}"
-        else:
-            joined.append(argument)
-    return joined
 
 
 def add_run_options(parser: ArgumentParser) -> None:
