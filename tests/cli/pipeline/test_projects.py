@@ -145,7 +145,7 @@ def test_what_needs_no_spark(tool: Tool, done: Callable[..., str], project: Path
     spec = project / "spark-pipeline.yml"
     for arguments, code, reason in (
         (("status", str(project)), 1, f"pipeline shop has not run yet; start it with: moldau pipeline run {spec}"),
-        (("stop", str(spec)), 1, "pipeline shop is not running here"),
+        (("stop", str(spec)), 1, "pipeline shop is not running"),
         (("reset", str(spec)), 2, f"moldau pipeline run {spec} --full-refresh all"),
         (("run", str(project), "--every", "soon"), 2, "--every: 'soon' is no duration"),
         (("run", str(project), "--every", "1s", "--once"), 2, "--once and --every exclude each other"),

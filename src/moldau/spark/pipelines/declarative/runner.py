@@ -284,6 +284,19 @@ class ProjectRunner:
             }
         )
         on_progress(self.queries)
+        if not over:
+            self._heed_others()
+
+    def _heed_others(self) -> None:
+        """Others reach a run through its folder: one asks it to end, one has taken it over."""
+        if self._stopping_s is not None:
+            return
+        if self._folder.lost_to is not None:
+            self._say(f"{self._folder.lost_to} has taken this pipeline over, so it ends here")
+            self._has_failed = True
+            self.stop()
+        elif self._folder.is_asked_to_end:
+            self.stop()
 
 
 def _reason(wrong: Exception) -> str:

@@ -24,9 +24,10 @@ _PLAIN = ("RuntimeError", "ValueError", "NoAnswer", "OptionError", "RecordReject
 _PERMANENT = frozenset(
     (
         "OptionError", "FormatError", "PipelineError", "RecordRejected", "EncodingFailed", "SchemaMismatch", "NullKey",
-        "DataLossError", "BatchChanged", "TransactionExpired", "ArithmeticError", "AssertionError", "AttributeError",
-        "ImportError", "IndexError", "KeyError", "LookupError", "ModuleNotFoundError", "NameError", "SyntaxError",
-        "TypeError", "UnicodeDecodeError", "UnicodeEncodeError", "ValueError", "ZeroDivisionError",
+        "DataLossError", "ChangesLost", "BatchChanged", "TransactionExpired",
+        "ArithmeticError", "AssertionError", "AttributeError", "ImportError", "IndexError", "KeyError", "LookupError",
+        "ModuleNotFoundError", "NameError", "SyntaxError", "TypeError", "UnicodeDecodeError", "UnicodeEncodeError",
+        "ValueError", "ZeroDivisionError",
     )
 )  # fmt: skip
 # Classes of SQLSTATE: no such feature, wrong cardinality, wrong data, wrong statements, raised by the query itself.
