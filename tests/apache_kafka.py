@@ -96,7 +96,7 @@ class ApacheKafka:
     """One broker with its controller (KRaft) on free loopback ports, for the length of a `with` block.
 
     `directory` holds its configuration, data and output; a temporary one is made, and removed, when none is given.
-    A directory that was used before is started again as it is.
+    A directory that was used before is started again as it is, on the port it had.
     """
 
     def __init__(self, *, directory: Path | None = None, properties: Mapping[str, str] | None = None) -> None:
@@ -131,7 +131,8 @@ class ApacheKafka:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self) -> None:
-        self.port, controller_port = free_ports(2)
+        free_port, controller_port = free_ports(2)
+        self.port = self.port or free_port
         config = self.directory / "server.properties"
         config.write_text(self._config(controller_port))
         if not (self.data_directory / "meta.properties").exists():

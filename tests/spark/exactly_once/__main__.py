@@ -1,4 +1,4 @@
-"""The long run: `scripts/spark-exactly-once [--records N] [--faults N] [--seed N] [--only KIND,…] [--skip-control]`."""
+"""The long run: `scripts/spark-exactly-once [--records N] [--faults N] [--seed N] [--broker apache] [--only KIND,…]`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.spark.exactly_once.chaos import Chaos, RestartingBroker
+from tests.spark.exactly_once.chaos import Chaos
 from tests.spark.exactly_once.cluster import SPECULATION, running_cluster
 from tests.spark.exactly_once.plan import Query, fill, queries
+from tests.spark.exactly_once.servers import BROKERS
 from tests.spark.tables.postgresql import postgresql_server
 from tests.spark.tables.sinks import KINDS
 from tests.spark.tables.streams import forget_newest_commit
@@ -77,6 +78,7 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default=",".join(("topic", *KINDS)))
+    parser.add_argument("--broker", choices=BROKERS, default="moldau")
     parser.add_argument("--skip-control", action="store_true")
     asked = parser.parse_args()
     # Whoever ends this run by a signal must not leave a cluster behind.
@@ -85,7 +87,7 @@ def main() -> None:
     faults = [FAULTS[number % len(FAULTS)] for number in range(asked.faults)]
     with tempfile.TemporaryDirectory(prefix="moldau-once-") as name, postgresql_server() as server:
         folder = Path(name)
-        broker = RestartingBroker(folder / "data")
+        broker = BROKERS[asked.broker](folder / "broker")
         try:
             topics = Topics(broker.bootstrap)
             source = fill(topics, records=asked.records, partitions=PARTITIONS)
@@ -103,7 +105,7 @@ def main() -> None:
                     delivery=delivery,
                 )
 
-            print(f"exactly once: two hosts, speculation, seed {asked.seed}", flush=True)
+            print(f"exactly once: two hosts, speculation, broker {asked.broker}, seed {asked.seed}", flush=True)
             with running_cluster(folder) as cluster:
                 exact = Chaos(
                     made("exactly-once", 2.5),

@@ -11,34 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import moldau
 from tests.spark.exactly_once.plan import Query
 from tests.spark.exactly_once.processes import Driver, task_workers
+from tests.spark.exactly_once.servers import CrashingBroker
 from tests.spark.tables.postgresql import Server
 
 LOOK_S = 0.02
 JITTER_S_MAX = 0.4
 FAILURES_MAX = 12  # of drivers that nobody killed: what a kill of a worker or of the broker may bring with it
-
-
-class RestartingBroker:
-    """A broker on one port with one folder of data, that can be killed and is there again at once."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.broker = moldau.run(data_dir=folder)
-        self.port = self.broker.port
-
-    @property
-    def bootstrap(self) -> str:
-        return self.broker.bootstrap_servers
-
-    def crash(self) -> None:
-        self.broker.kill()
-        self.broker = moldau.run(data_dir=self.folder, port=self.port)
-
-    def stop(self) -> None:
-        self.broker.stop()
 
 
 @dataclass(slots=True)
@@ -55,7 +35,7 @@ class Chaos:
     """Runs a job with faults: the next one comes when the queries are a step further and one of them is in a batch."""
 
     queries: Sequence[Query]
-    broker: RestartingBroker
+    broker: CrashingBroker
     chance: random.Random
     output: Path
     master: str

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.exactly_once.chaos import Chaos, RestartingBroker
+from tests.spark.exactly_once.chaos import Chaos
 from tests.spark.exactly_once.plan import Arrived, fill, queries
+from tests.spark.exactly_once.servers import CrashingMoldau
 from tests.spark.tables.postgresql import running_postgresql
 from tests.spark.topics import Topics
 
@@ -21,15 +22,15 @@ BATCHES = 3
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[RestartingBroker]:
-    running = RestartingBroker(tmp_path / "data")
+def broker(tmp_path: Path) -> Iterator[CrashingMoldau]:
+    running = CrashingMoldau(tmp_path / "data")
     yield running
     running.stop()
 
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.timeout(900)
-def test_each_record_arrives_once_whatever_is_killed(broker: RestartingBroker, tmp_path: Path) -> None:
+def test_each_record_arrives_once_whatever_is_killed(broker: CrashingMoldau, tmp_path: Path) -> None:
     topics = Topics(broker.bootstrap)
     source = fill(topics, records=RECORDS, partitions=2)
     with running_postgresql() as url:
