@@ -1,4 +1,4 @@
-"""The long run: `scripts/spark-exactly-once [--records N] [--faults N] [--seed N] [--broker apache] [--only KIND,…]`."""
+"""The long run: `scripts/spark-exactly-once [--records N] [--faults N] [--seed N] [--broker apache] [--only KIND]`."""
 
 from __future__ import annotations
 
