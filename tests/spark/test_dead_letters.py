@@ -9,7 +9,7 @@ from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters import letters
-from moldau.spark.dead_letters.letters import HEADER_PREFIX, Done, Letter, LetterBox, count_letters
+from moldau.spark.dead_letters.letters import HEADER_PREFIX, Letter, LetterBox, WrittenLetters, count_letters
 from moldau.spark.dead_letters.sending_back import open_letter, send_back
 from moldau.spark.offsets.bounds import OffsetRange
 from tests.spark.topics import Topics
@@ -137,14 +137,14 @@ def test_what_is_skipped_is_counted_once(world: World) -> None:
 @pytest.mark.parametrize(
     ("done", "grown"),
     [
-        (Done(), Done(5, 9, 1)),
-        (Done(2, 5, 0), Done(2, 9, 1)),
-        (Done(2, 12, 0), Done(2, 12, 1)),
-        (Done(2, 4, 0), Done(5, 9, 1)),
-        (Done(6, 20, 0), Done(5, 9, 1)),
+        (WrittenLetters(), WrittenLetters(5, 9, 1)),
+        (WrittenLetters(2, 5, 0), WrittenLetters(2, 9, 1)),
+        (WrittenLetters(2, 12, 0), WrittenLetters(2, 12, 1)),
+        (WrittenLetters(2, 4, 0), WrittenLetters(5, 9, 1)),
+        (WrittenLetters(6, 20, 0), WrittenLetters(5, 9, 1)),
     ],
 )
-def test_a_stretch_grows_only_where_the_range_touches_it(done: Done, grown: Done) -> None:
+def test_a_stretch_grows_only_where_the_range_touches_it(done: WrittenLetters, grown: WrittenLetters) -> None:
     assert done.grown(OffsetRange(TopicPartition("t", 0), 5, 9), end=9, letters=1) == grown
 
 

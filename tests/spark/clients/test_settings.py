@@ -28,6 +28,7 @@ from moldau.spark.options import (
     sink_options,
     source_options,
 )
+from moldau.spark.writing.new_topics import new_topic_settings
 
 SOURCE = Path(moldau.spark.__file__).parent
 SERVERS = {"kafka.bootstrap.servers": "localhost:9092"}
@@ -155,8 +156,12 @@ def read_while_parsing(monkeypatch: pytest.MonkeyPatch, *maps: dict[str, str], i
 
     monkeypatch.setattr(OptionValues, "text", text)
     for options in maps:
-        parse = sink_options if is_sink else source_options
-        parse({**SERVERS, **options}, streaming=False)
+        given = {**SERVERS, **options}
+        if is_sink:
+            sink_options(given, streaming=False)
+            new_topic_settings({**given, "topic": "t"})
+        else:
+            source_options(given, streaming=False)
     return read
 
 

@@ -159,12 +159,12 @@ def test_a_narrower_frame_is_taken(sink: Sink) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"mode": "merge"}, "mode='merge': it takes append or upsert"),
+        ({"mode": "merge"}, "mode = 'merge': allowed are append, upsert"),
         ({"mode": "upsert"}, "needs keys"),
         ({"keys": "number"}, "the frame has no column 'number'; it has 'id', 'state'"),
         ({"orderBy": "id"}, "orderBy has no meaning with mode='append'"),
         ({"key": "id"}, "option 'key' is not known here"),
-        ({"delivery": "sometimes"}, "exactly-once or at-least-once"),
+        ({"delivery": "sometimes"}, "allowed are exactly-once, at-least-once"),
         ({"batchId": "7"}, "batchId needs queryId"),
     ],
 )

@@ -15,7 +15,7 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
 from moldau.spark.writing.delivery import write_exactly_once
 from moldau.spark.writing.producing import Written
-from moldau.spark.writing.tickets import BatchChanged, Ticket, TransactionExpired
+from moldau.spark.writing.task_progress import BatchChanged, SinkTask, TransactionExpired
 from tests.spark.topics import ANSWER_S_MAX, Topics
 
 WRITERS = ("auto", "librdkafka")
@@ -26,8 +26,8 @@ def options(topics: Topics, topic: str, writer: str, **more: str) -> SinkOptions
     return sink_options({**own, **more}, streaming=True)
 
 
-def ticket() -> Ticket:
-    return Ticket(uuid.uuid4().hex, batch=0, task=0)
+def sink_task() -> SinkTask:
+    return SinkTask(uuid.uuid4().hex, batch=0, task=0)
 
 
 def rows(*values: bytes) -> pa.RecordBatch:
@@ -49,7 +49,7 @@ def slow_rows(topics: Topics, topic: str) -> Iterator[pa.RecordBatch]:
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_transaction_whose_time_is_up_is_called_that_and_more_time_mends_it(topics: Topics, writer: str) -> None:
-    topic, task = topics.create(), ticket()
+    topic, task = topics.create(), sink_task()
     short = options(topics, topic, writer, **{"kafka.transaction.timeout.ms": "1000"})
     began_s = time.monotonic()
     with pytest.raises(TransactionExpired, match=r"kafka\.transaction\.timeout\.ms = 1000 allows no more.*maxOffsets"):
@@ -63,7 +63,7 @@ def test_a_transaction_whose_time_is_up_is_called_that_and_more_time_mends_it(to
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_a_batch_that_comes_back_with_as_many_other_rows_is_noticed(topics: Topics, writer: str) -> None:
-    topic, task = topics.create(), ticket()
+    topic, task = topics.create(), sink_task()
     write_exactly_once(iter([rows(b"1", b"2")]), options(topics, topic, writer), task)
     assert write_exactly_once(iter([rows(b"2"), rows(b"1")]), options(topics, topic, writer), task).written == Written()
     with pytest.raises(BatchChanged, match=r"batch 0 was written with 2 of 2 others"):
@@ -75,4 +75,4 @@ def test_a_batch_that_comes_back_with_as_many_other_rows_is_noticed(topics: Topi
 def test_more_time_than_the_brokers_allow_is_refused(topics: Topics, writer: str) -> None:
     far = options(topics, topics.create(), writer, **{"kafka.transaction.timeout.ms": "999999999"})
     with pytest.raises(OptionError, match=r"kafka\.transaction\.timeout\.ms: the brokers allow no more"):
-        write_exactly_once(iter([rows(b"1")]), far, ticket())
+        write_exactly_once(iter([rows(b"1")]), far, sink_task())

@@ -15,9 +15,9 @@ import moldau
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import addresses_of
 from moldau.spark.options import SinkOptions, sink_options
-from moldau.spark.writing.outgoing import outgoing
 from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, sending_rules, write_plainly
-from moldau.spark.writing.tickets import Done, Fenced, Ticket
+from moldau.spark.writing.rows_to_records import to_records
+from moldau.spark.writing.task_progress import Fenced, NotedBatch, SinkTask
 from moldau.wire.compression import Codec
 
 ROWS = 2_000
@@ -75,7 +75,7 @@ def test_everything_arrives_once_and_in_order(bootstrap: str, codec: str) -> Non
     topic = created(bootstrap, f"plain-{codec}")
     options = options_of(bootstrap, topic, compression_type=codec, batch_size="20000")
     for start in range(0, 3 * ROWS, ROWS):
-        written = write_plainly([rows_of(start)], options.client, outgoing(options))
+        written = write_plainly([rows_of(start)], options.client, to_records(options))
         assert written.records == ROWS
     check_all_in_order(read(bootstrap, topic), 3 * ROWS)
 
@@ -86,7 +86,7 @@ def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(tmp_pa
     bootstrap = first.bootstrap_servers
     topic = created(bootstrap, "restart")
     options = options_of(bootstrap, topic, batch_size="5000")
-    ticket = Ticket("query", batch=4, task=0)
+    sink_task = SinkTask("query", batch=4, task=0)
     restarted: list[moldau.EmbeddedBroker] = []
 
     def restart() -> None:
@@ -102,11 +102,11 @@ def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(tmp_pa
     restarting = threading.Thread(target=restart)
     try:
         if is_transaction:
-            opened = opened_plainly(options.client, ticket, topic, in_any_topic=False)
-            assert not isinstance(opened, Done)
-            opened.write(rows(), outgoing(options), ticket, topic)
+            opened = opened_plainly(options.client, sink_task, topic, in_any_topic=False)
+            assert not isinstance(opened, NotedBatch)
+            opened.write(rows(), to_records(options), sink_task, topic)
         else:
-            write_plainly(rows(), options.client, outgoing(options))
+            write_plainly(rows(), options.client, to_records(options))
         restarting.join()
         check_all_in_order(read(bootstrap, topic), BATCHES * ROWS)
     finally:
@@ -118,57 +118,57 @@ def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(tmp_pa
 def test_a_transaction_is_seen_when_it_is_committed_and_knows_its_batch_again(bootstrap: str) -> None:
     topic = created(bootstrap, "once")
     options = options_of(bootstrap, topic)
-    ticket = Ticket("once", batch=7, task=1)
-    opened = opened_plainly(options.client, ticket, topic, in_any_topic=False)
-    assert not isinstance(opened, Done)
+    sink_task = SinkTask("once", batch=7, task=1)
+    opened = opened_plainly(options.client, sink_task, topic, in_any_topic=False)
+    assert not isinstance(opened, NotedBatch)
     seen_before: list[list[int]] = []
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield rows_of(0)
         seen_before.extend(read(bootstrap, topic))
 
-    written = opened.write(rows(), outgoing(options), ticket, topic)
+    written = opened.write(rows(), to_records(options), sink_task, topic)
     assert seen_before == [[], [], []]
     check_all_in_order(read(bootstrap, topic), ROWS)
     for in_any_topic in (False, True):
-        found = opened_plainly(options.client, ticket, topic, in_any_topic=in_any_topic)
-        assert isinstance(found, Done)
+        found = opened_plainly(options.client, sink_task, topic, in_any_topic=in_any_topic)
+        assert isinstance(found, NotedBatch)
         assert (found.batch, found.is_of(written)) == (7, True)
 
 
 def test_rows_that_fail_are_taken_back(bootstrap: str) -> None:
     topic = created(bootstrap, "failing")
     options = options_of(bootstrap, topic, batch_size="1000")
-    ticket = Ticket("failing", batch=0, task=0)
-    opened = opened_plainly(options.client, ticket, topic, in_any_topic=False)
-    assert not isinstance(opened, Done)
+    sink_task = SinkTask("failing", batch=0, task=0)
+    opened = opened_plainly(options.client, sink_task, topic, in_any_topic=False)
+    assert not isinstance(opened, NotedBatch)
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield rows_of(0)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        opened.write(rows(), outgoing(options), ticket, topic)
+        opened.write(rows(), to_records(options), sink_task, topic)
     assert read(bootstrap, topic) == [[], [], []]
-    assert done_plainly(options.client, ticket, topic, in_any_topic=False) is None
+    assert done_plainly(options.client, sink_task, topic, in_any_topic=False) is None
 
 
 def test_a_second_attempt_fences_the_first(bootstrap: str) -> None:
     topic = created(bootstrap, "attempts")
     options = options_of(bootstrap, topic, batch_size="1000")
-    ticket = Ticket("attempts", batch=0, task=0)
-    first = opened_plainly(options.client, ticket, topic, in_any_topic=False)
-    assert not isinstance(first, Done)
+    sink_task = SinkTask("attempts", batch=0, task=0)
+    first = opened_plainly(options.client, sink_task, topic, in_any_topic=False)
+    assert not isinstance(first, NotedBatch)
 
     def rows() -> Iterator[pa.RecordBatch]:
         yield rows_of(0)
-        second = opened_plainly(options.client, ticket, topic, in_any_topic=False)
-        assert not isinstance(second, Done)
-        second.write([rows_of(0)], outgoing(options), ticket, topic)
+        second = opened_plainly(options.client, sink_task, topic, in_any_topic=False)
+        assert not isinstance(second, NotedBatch)
+        second.write([rows_of(0)], to_records(options), sink_task, topic)
         yield rows_of(ROWS)
 
     with pytest.raises(Fenced):
-        first.write(rows(), outgoing(options), ticket, topic)
+        first.write(rows(), to_records(options), sink_task, topic)
     check_all_in_order(read(bootstrap, topic), ROWS)
 
 
@@ -177,16 +177,16 @@ def test_a_record_that_is_too_large_is_refused_in_words(bootstrap: str) -> None:
     options = options_of(bootstrap, topic)
     large = pa.RecordBatch.from_pydict({"value": pa.array([b"x" * 5000])})
     with pytest.raises(NoAnswer, match="could not be written"):
-        write_plainly([large], options.client, outgoing(options))
+        write_plainly([large], options.client, to_records(options))
     # The next write is not disturbed by what the failed one has left.
-    write_plainly([rows_of(0, 10)], options.client, outgoing(options))
+    write_plainly([rows_of(0, 10)], options.client, to_records(options))
     check_all_in_order(read(bootstrap, topic), 10)
 
 
 def test_a_topic_that_takes_small_batches_gets_small_batches(bootstrap: str) -> None:
     topic = created(bootstrap, "smaller", max_message_bytes="2000")
     options = options_of(bootstrap, topic)
-    write_plainly([rows_of(0)], options.client, outgoing(options))
+    write_plainly([rows_of(0)], options.client, to_records(options))
     check_all_in_order(read(bootstrap, topic), ROWS)
 
 
@@ -195,7 +195,7 @@ def test_a_partition_that_is_not_there_is_named(bootstrap: str) -> None:
     options = options_of(bootstrap, topic)
     rows = pa.RecordBatch.from_pydict({"value": pa.array([b"x"]), "partition": pa.array([9], pa.int32())})
     with pytest.raises(NoAnswer, match=r"few-9.*3 partitions"):
-        write_plainly([rows], options.client, outgoing(options))
+        write_plainly([rows], options.client, to_records(options))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from moldau.spark.writing.librdkafka import done_by_library
 from moldau.spark.writing.plain_delivery import done_plainly
 from moldau.spark.writing.producing import Written
 from moldau.spark.writing.settling import TaskWritten, settle
-from moldau.spark.writing.tickets import BatchChanged, Done, NoteSlot, Ticket, note_of, noted
+from moldau.spark.writing.task_progress import BatchChanged, NotedBatch, NoteSlot, SinkTask, note_of, noted
 from tests.spark.topics import Topics
 
 ROWS = Written(3, 40)
@@ -33,10 +33,10 @@ def note(topics: Topics, group: str, topic: str, batch: int, partition: int = 0)
 
 
 def test_prefixes_are_those_of_the_options() -> None:
-    ticket = Ticket("q", batch=1, task=2, group_prefix="team", transactional_prefix="team-tx")
-    assert ticket.transactional_id == "team-tx-q-sink-2"
-    assert ticket.slot(3) == NoteSlot("team-q-sink", 2)
-    assert ticket.slot(2) == NoteSlot("team-q-sink-2", 0)
+    sink_task = SinkTask("q", batch=1, task=2, group_prefix="team", transactional_prefix="team-tx")
+    assert sink_task.transactional_id == "team-tx-q-sink-2"
+    assert sink_task.slot(3) == NoteSlot("team-q-sink", 2)
+    assert sink_task.slot(2) == NoteSlot("team-q-sink-2", 0)
 
 
 @pytest.mark.parametrize("look", [done_plainly, done_by_library])
@@ -44,36 +44,40 @@ def test_prefixes_are_those_of_the_options() -> None:
 def test_a_note_of_the_older_layout_is_recognised(topics: Topics, look: object, task: int) -> None:
     """It had a group for each task, also where the topic has a partition for it."""
     topic, query = topics.create(partitions=2), topics.name("query")
-    ticket = Ticket(query, batch=7, task=task)
+    sink_task = SinkTask(query, batch=7, task=task)
     assert callable(look)
     client = options_of(topics, topic).client
-    assert look(client, ticket, topic, in_any_topic=False) is None
+    assert look(client, sink_task, topic, in_any_topic=False) is None
     note(topics, f"moldau-spark-{query}-sink-{task}", topic, 7)
-    assert look(client, ticket, topic, in_any_topic=False) == Done(7, noted(ROWS))
+    assert look(client, sink_task, topic, in_any_topic=False) == NotedBatch(7, noted(ROWS))
 
 
 @pytest.mark.parametrize("look", [done_plainly, done_by_library])
 def test_tasks_without_a_partition_find_the_note_of_the_whole_batch(topics: Topics, look: object) -> None:
     topic, query = topics.create(partitions=1), topics.name("query")
     options = options_of(topics, topic)
-    tickets = [Ticket(query, batch=7, task=task) for task in (1, 2)]
-    for ticket in tickets:
-        note(topics, ticket.task_group, topic, 7)
-    written = [TaskWritten(3, Delivered(ROWS, ROWS, topic, ticket.slot(1)), query) for ticket in tickets]
+    tasks = [SinkTask(query, batch=7, task=task) for task in (1, 2)]
+    for sink_task in tasks:
+        note(topics, sink_task.task_group, topic, 7)
+    written = [TaskWritten(3, Delivered(ROWS, ROWS, topic, sink_task.slot(1)), query) for sink_task in tasks]
     settle(written, options, query_id=query, batch=7)
     assert groups(topics, query) == [f"moldau-spark-{query}-sink-done"]
     assert callable(look)
-    for ticket in tickets:
-        assert look(options.client, ticket, topic, in_any_topic=False) == Done(7, noted(Written(6, 80)), is_whole=True)
+    for sink_task in tasks:
+        assert look(options.client, sink_task, topic, in_any_topic=False) == NotedBatch(
+            7, noted(Written(6, 80)), is_whole=True
+        )
     # The topic may have got partitions in between.
     topics.admin.create_partitions([new_count(topic, 3)])[topic].result()
-    assert look(options.client, tickets[0], topic, in_any_topic=False) == Done(7, noted(Written(6, 80)), is_whole=True)
+    assert look(options.client, tasks[0], topic, in_any_topic=False) == NotedBatch(
+        7, noted(Written(6, 80)), is_whole=True
+    )
 
 
 def test_a_whole_batch_that_comes_back_with_other_rows_is_refused(topics: Topics) -> None:
     topic, query = topics.create(), topics.name("query")
     options = options_of(topics, topic)
-    slot = Ticket(query, batch=4, task=3).slot(1)
+    slot = SinkTask(query, batch=4, task=3).slot(1)
     settle([TaskWritten(3, Delivered(ROWS, ROWS, topic, slot), query)], options, query_id=query, batch=4)
 
     def repeated(rows: Written) -> list[TaskWritten]:

@@ -55,7 +55,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class WrittenLetters:
     """The stretch of a partition whose letters are written, and how many there are."""
 
     start: int = 0
@@ -65,22 +65,22 @@ class Done:
     def covers(self, offset: int) -> bool:
         return self.start <= offset < self.end
 
-    def grown(self, range_: OffsetRange, *, end: int, letters: int) -> Done:
+    def grown(self, range_: OffsetRange, *, end: int, letters: int) -> WrittenLetters:
         """With more of a range; a stretch that the range touches is continued, any other is left behind."""
         touches = self.start <= range_.start <= self.end
-        return Done(self.start if touches else range_.start, max(end, self.end) if touches else end, letters)
+        return WrittenLetters(self.start if touches else range_.start, max(end, self.end) if touches else end, letters)
 
     def metadata(self) -> str:
         return json.dumps({"start": self.start, "letters": self.letters})
 
 
-def done_from(committed: Any) -> Done:
+def done_from(committed: Any) -> WrittenLetters:
     """What a committed offset says; a group that somebody else wrote to says nothing."""
     try:
         told = json.loads(committed.metadata or "")
-        return Done(int(told["start"]), int(committed.offset), int(told["letters"]))
+        return WrittenLetters(int(told["start"]), int(committed.offset), int(told["letters"]))
     except (ValueError, KeyError, TypeError):
-        return Done()
+        return WrittenLetters()
 
 
 def letter_group(group: str, kind: str, split: int) -> str:
@@ -174,11 +174,13 @@ class LetterBox:
         producer.init_transactions(ANSWER_S_MAX)
         return producer
 
-    def _done(self, consumer: Consumer) -> Done:
+    def _done(self, consumer: Consumer) -> WrittenLetters:
         place = ClientPartition(self.range.place.topic, self.range.place.partition)
         return done_from(committed(consumer, [place])[0])
 
-    def _transact(self, producer: Producer, consumer: Consumer, letters: Sequence[Letter], done: Done) -> None:
+    def _transact(
+        self, producer: Producer, consumer: Consumer, letters: Sequence[Letter], done: WrittenLetters
+    ) -> None:
         place = self.range.place
         producer.begin_transaction()
         try:

@@ -22,7 +22,7 @@ from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, group_co
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.offsets.committed import committed
-from moldau.spark.running_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property
+from moldau.spark.streaming_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property
 
 LOGGER = logging.getLogger(__name__)
 

@@ -63,12 +63,8 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 def chosen(options: Mapping[str, str], name: str, default: Choice) -> Choice:
-    text = options.get(name.lower(), default.value)
-    try:
-        return type(default)(text.lower())
-    except ValueError:
-        allowed = " or ".join(choice.value for choice in type(default))
-        raise OptionError(f"option {name}={text!r}: it takes {allowed}") from None
+    kind = type(default)
+    return kind(OptionValues(options).choice(name, [choice.value for choice in kind], default=default.value))
 
 
 def required(options: Mapping[str, str], name: str, *, example: str) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from moldau.spark.running_batch import running_batch
+from moldau.spark.streaming_batch import streaming_batch
 from moldau.spark.tables.options import Delivery, WriteOptions
 from moldau.spark.tables.staging import Staged, StagingArea, unnumbered_area
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
@@ -63,7 +63,7 @@ class StreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
         self._attempt = uuid.uuid4().hex[:ATTEMPT_DIGITS]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        running = running_batch()
+        running = streaming_batch()
         assert running is not None, "Spark names query and batch in every task of a streaming query"
         options = self._target.options
         if options.delivery is Delivery.AT_LEAST_ONCE:

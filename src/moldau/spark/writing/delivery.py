@@ -18,15 +18,15 @@ import pyarrow as pa
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.options import SinkOptions
 from moldau.spark.writing.librdkafka import done_by_library, opened_by_library, write_by_library
-from moldau.spark.writing.outgoing import Outgoing, outgoing
 from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, write_plainly
 from moldau.spark.writing.producing import Written, measure
-from moldau.spark.writing.tickets import (
+from moldau.spark.writing.rows_to_records import RowsToRecords, to_records
+from moldau.spark.writing.task_progress import (
     BatchChanged,
-    Done,
     Fenced,
+    NotedBatch,
     NoteSlot,
-    Ticket,
+    SinkTask,
     TransactionExpired,
     transaction_timeout_ms,
 )
@@ -51,52 +51,53 @@ class OpenTransaction(Protocol):
 
     slot: NoteSlot
 
-    def write(self, rows: Iterable[pa.RecordBatch], shape: Outgoing, ticket: Ticket, topic: str) -> Written:
+    def write(self, rows: Iterable[pa.RecordBatch], shape: RowsToRecords, sink_task: SinkTask, topic: str) -> Written:
         """Rows and progress, committed together when it returns."""
         ...
 
 
 def write_at_least_once(batches: Iterable[pa.RecordBatch], options: SinkOptions) -> Written:
     write = write_plainly if _is_plain(options) else write_by_library
-    return write(batches, options.client, outgoing(options))
+    return write(batches, options.client, to_records(options))
 
 
-def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket) -> Delivered:
+def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, sink_task: SinkTask) -> Delivered:
     rows = iter(batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
         return Delivered(Written(), Written())
-    topic = next(outgoing(options).records(first)).topic
+    topic = next(to_records(options).records(first)).topic
     rows = chain([first], rows)
     began_s = time.monotonic()
     try:
-        opened = _opened(options, ticket, topic)
-        if isinstance(opened, Done):
-            found = _check_same(rows, options, ticket, opened)
+        opened = _opened(options, sink_task, topic)
+        if isinstance(opened, NotedBatch):
+            found = _check_same(rows, options, sink_task, opened)
             return Delivered(Written(), found, topic, opened.slot, opened.is_whole)
-        written = opened.write(rows, outgoing(options), ticket, topic)
+        written = opened.write(rows, to_records(options), sink_task, topic)
         return Delivered(written, written, topic, opened.slot)
     except Fenced:
-        return _after_fencing(options, ticket, topic, open_s=time.monotonic() - began_s)
+        return _after_fencing(options, sink_task, topic, open_s=time.monotonic() - began_s)
 
 
 def _is_plain(options: SinkOptions) -> bool:
     return options.writer == "auto" and can_send(options.client)
 
 
-def _opened(options: SinkOptions, ticket: Ticket, topic: str) -> OpenTransaction | Done:
+def _opened(options: SinkOptions, sink_task: SinkTask, topic: str) -> OpenTransaction | NotedBatch:
     """A transaction to write into, or what is committed if the batch is."""
     opened = opened_plainly if _is_plain(options) else opened_by_library
-    return opened(options.client, ticket, topic, in_any_topic=options.topic is None)
+    return opened(options.client, sink_task, topic, in_any_topic=options.topic is None)
 
 
-def _check_same(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ticket, done: Done) -> Written:
+def _check_same(rows: Iterable[pa.RecordBatch], options: SinkOptions, sink_task: SinkTask, done: NotedBatch) -> Written:
     """The batch is in the topic: nothing is written, after a look whether it is the same batch."""
-    found = measure(rows, outgoing(options))
-    if done.batch > ticket.batch or not (done.is_whole or done.is_of(found)):
+    found = measure(rows, to_records(options))
+    if done.batch > sink_task.batch or not (done.is_whole or done.is_of(found)):
         others = " others" if done.note["records"] == found.records else ""
         raise BatchChanged(
-            f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}, has {found.records} records of "
+            f"batch {sink_task.batch} of query {sink_task.query_id}, task {sink_task.task}, "
+            f"has {found.records} records of "
             f"{found.size_bytes} bytes, but batch {done.batch} was written with {done.note['records']} of "
             f"{done.note['bytes']}{others}: the checkpoint, the options or the number of partitions changed in "
             "between. Put them back, or run the batch once with delivery=at-least-once, which writes part of it twice."
@@ -104,7 +105,7 @@ def _check_same(rows: Iterable[pa.RecordBatch], options: SinkOptions, ticket: Ti
     return found
 
 
-def _after_fencing(options: SinkOptions, ticket: Ticket, topic: str, *, open_s: float) -> Delivered:
+def _after_fencing(options: SinkOptions, sink_task: SinkTask, topic: str, *, open_s: float) -> Delivered:
     """Another attempt of this task took the id over, or the transaction's time was up.
 
     If another attempt commits the batch, there is nothing left to do.
@@ -112,20 +113,21 @@ def _after_fencing(options: SinkOptions, ticket: Ticket, topic: str, *, open_s: 
     deadline_s = time.monotonic() + OTHERS_S_MAX
     look = done_plainly if _is_plain(options) else done_by_library
     while time.monotonic() < deadline_s:
-        done = look(options.client, ticket, topic, in_any_topic=options.topic is None)
-        if done is not None and done.batch >= ticket.batch:
+        done = look(options.client, sink_task, topic, in_any_topic=options.topic is None)
+        if done is not None and done.batch >= sink_task.batch:
             rows = Written(done.note["records"], done.note["bytes"])
             return Delivered(Written(), rows, topic, done.slot, done.is_whole)
         if open_s >= transaction_timeout_ms(options.client) / 1000:
-            raise _expired(options, ticket, open_s)
+            raise _expired(options, sink_task, open_s)
         time.sleep(PAUSE_S)
-    raise NoAnswer(f"another attempt of task {ticket.task} took over batch {ticket.batch} and did not finish it")
+    raise NoAnswer(f"another attempt of task {sink_task.task} took over batch {sink_task.batch} and did not finish it")
 
 
-def _expired(options: SinkOptions, ticket: Ticket, open_s: float) -> TransactionExpired:
+def _expired(options: SinkOptions, sink_task: SinkTask, open_s: float) -> TransactionExpired:
     allowed_ms = transaction_timeout_ms(options.client)
     return TransactionExpired(
-        f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: its transaction took {open_s:.0f} s, "
+        f"batch {sink_task.batch} of query {sink_task.query_id}, task {sink_task.task}: "
+        f"its transaction took {open_s:.0f} s, "
         f"and kafka.transaction.timeout.ms = {allowed_ms} allows no more: the cluster has aborted it. "
         "Set it higher (the brokers' transaction.max.timeout.ms is its limit), or give each task less to write, with a "
         "lower maxOffsetsPerTrigger or maxRecordsPerPartition of the source."

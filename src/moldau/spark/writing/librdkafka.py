@@ -19,16 +19,16 @@ from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
 from moldau.spark.option_values import OptionError
-from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce
-from moldau.spark.writing.tickets import (
+from moldau.spark.writing.rows_to_records import RowsToRecords
+from moldau.spark.writing.task_progress import (
     TOO_LONG,
     TRANSACTION_MS_MAX,
     TRANSACTION_TIMEOUT,
-    Done,
     Fenced,
+    NotedBatch,
     NoteSlot,
-    Ticket,
+    SinkTask,
     done_of,
     newest_done,
     note_of,
@@ -55,14 +55,14 @@ class Transactional:
         # Only a consumer can say for which group an offset is, and what the group has.
         self.progress = progress_consumer(settings, slot.group)
 
-    def begin(self, ticket: Ticket, topic: str) -> None:
+    def begin(self, sink_task: SinkTask, topic: str) -> None:
         """The progress goes first: if somebody has taken the id over, that is known before a row is read."""
         self.producer.begin_transaction()
-        self.note(ticket, topic, Written())
+        self.note(sink_task, topic, Written())
 
-    def note(self, ticket: Ticket, topic: str, written: Written) -> None:
+    def note(self, sink_task: SinkTask, topic: str, written: Written) -> None:
         self.producer.send_offsets_to_transaction(
-            [TopicPartition(topic, self.slot.partition, ticket.batch, note_of(written))],
+            [TopicPartition(topic, self.slot.partition, sink_task.batch, note_of(written))],
             self.progress.consumer_group_metadata(),
         )
 
@@ -108,7 +108,7 @@ def plain_producer(settings: ClientSettings) -> tuple[Producer, DeliveryFailures
     return Producer(client_config((), **own) | given | {"on_delivery": failures}), failures
 
 
-def write_by_library(rows: Iterable[pa.RecordBatch], settings: ClientSettings, shape: Outgoing) -> Written:
+def write_by_library(rows: Iterable[pa.RecordBatch], settings: ClientSettings, shape: RowsToRecords) -> Written:
     """At least once."""
     producer, failures = plain_producer(settings)
     failures.first = None
@@ -128,42 +128,44 @@ class LibraryTransaction:
         self._settings = settings
         self._opened = opened
 
-    def write(self, rows: Iterable[pa.RecordBatch], shape: Outgoing, ticket: Ticket, topic: str) -> Written:
+    def write(self, rows: Iterable[pa.RecordBatch], shape: RowsToRecords, sink_task: SinkTask, topic: str) -> Written:
         opened = self._opened
         try:
             written = produce(rows, opened.producer, shape)
-            opened.note(ticket, topic, written)
+            opened.note(sink_task, topic, written)
             opened.producer.commit_transaction()
         except KafkaException as wrong:
             opened.abort()
-            raise translated(wrong, ticket) from None
+            raise translated(wrong, sink_task) from None
         except BaseException:
             opened.abort()
             raise
-        opened.done_batch = ticket.batch
+        opened.done_batch = sink_task.batch
         worker_producers().put(self._settings, opened)
         return written
 
 
 def opened_by_library(
-    settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool
-) -> LibraryTransaction | Done:
+    settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool
+) -> LibraryTransaction | NotedBatch:
     """A transaction to write into, or what is committed if the batch is."""
     try:
-        opened = _opened(settings, ticket, topic, in_any_topic=in_any_topic)
+        opened = _opened(settings, sink_task, topic, in_any_topic=in_any_topic)
     except KafkaException as wrong:
-        raise translated(wrong, ticket) from None
-    return opened if isinstance(opened, Done) else LibraryTransaction(settings, opened)
+        raise translated(wrong, sink_task) from None
+    return opened if isinstance(opened, NotedBatch) else LibraryTransaction(settings, opened)
 
 
-def _opened(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Transactional | Done:
-    name = ticket.transactional_id
+def _opened(
+    settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool
+) -> Transactional | NotedBatch:
+    name = sink_task.transactional_id
     kept = worker_producers().take(settings, name)
-    slot = ticket.slot(0 if in_any_topic else partition_count(settings, topic))
+    slot = sink_task.slot(0 if in_any_topic else partition_count(settings, topic))
     # What this very producer committed last is known, as long as nobody else has taken its id: no need to ask.
-    if kept is not None and kept.done_batch < ticket.batch and kept.slot == slot:
+    if kept is not None and kept.done_batch < sink_task.batch and kept.slot == slot:
         try:
-            kept.begin(ticket, topic)
+            kept.begin(sink_task, topic)
         except KafkaException:
             kept.abort()
         else:
@@ -171,28 +173,30 @@ def _opened(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topi
     del kept
     made = Transactional(settings, name, slot)
     # Only now: making the producer ended the transaction of any earlier attempt, one way or the other.
-    done = _committed(settings, ticket, slot, topic, in_any_topic=in_any_topic)
-    if done is not None and done.batch >= ticket.batch:
+    done = _committed(settings, sink_task, slot, topic, in_any_topic=in_any_topic)
+    if done is not None and done.batch >= sink_task.batch:
         return done
-    made.begin(ticket, topic)
+    made.begin(sink_task, topic)
     return made
 
 
-def done_by_library(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Done | None:
+def done_by_library(
+    settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool
+) -> NotedBatch | None:
     """What other attempts have committed."""
     try:
-        slot = ticket.slot(0 if in_any_topic else partition_count(settings, topic))
-        return _committed(settings, ticket, slot, topic, in_any_topic=in_any_topic)
+        slot = sink_task.slot(0 if in_any_topic else partition_count(settings, topic))
+        return _committed(settings, sink_task, slot, topic, in_any_topic=in_any_topic)
     except KafkaException as wrong:
-        raise translated(wrong, ticket) from None
+        raise translated(wrong, sink_task) from None
 
 
-def translated(wrong: KafkaException, ticket: Ticket) -> Exception:
+def translated(wrong: KafkaException, sink_task: SinkTask) -> Exception:
     if wrong.args[0].code() in FENCED:
         return Fenced(reason(wrong))
     if wrong.args[0].code() == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return OptionError(TOO_LONG)
-    return NoAnswer(f"batch {ticket.batch} of query {ticket.query_id}, task {ticket.task}: {reason(wrong)}")
+    return NoAnswer(f"batch {sink_task.batch} of query {sink_task.query_id}, task {sink_task.task}: {reason(wrong)}")
 
 
 def partition_count(settings: ClientSettings, topic: str) -> int:
@@ -202,14 +206,14 @@ def partition_count(settings: ClientSettings, topic: str) -> int:
 
 
 def _committed(
-    settings: ClientSettings, ticket: Ticket, slot: NoteSlot, topic: str, *, in_any_topic: bool
-) -> Done | None:
+    settings: ClientSettings, sink_task: SinkTask, slot: NoteSlot, topic: str, *, in_any_topic: bool
+) -> NotedBatch | None:
     return newest_done(
-        ticket, slot, lambda at: noted(settings, at, topic, in_any_topic=in_any_topic), in_any_topic=in_any_topic
+        sink_task, slot, lambda at: noted(settings, at, topic, in_any_topic=in_any_topic), in_any_topic=in_any_topic
     )
 
 
-def noted(settings: ClientSettings, slot: NoteSlot, topic: str, *, in_any_topic: bool) -> Done | None:
+def noted(settings: ClientSettings, slot: NoteSlot, topic: str, *, in_any_topic: bool) -> NotedBatch | None:
     """The newest batch at a slot; where rows name their topics, it may stand under any of them."""
     # The second call brings the process down while the group has no coordinator: the first one waits for it.
     found = committed(progress_consumer(settings, slot.group), [TopicPartition(topic, slot.partition)])

@@ -28,15 +28,15 @@ from moldau.spark.clients.plain_brokers import (
 )
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError
-from moldau.spark.writing.outgoing import Outgoing
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
 from moldau.spark.writing.producing import Written, placed
-from moldau.spark.writing.tickets import (
+from moldau.spark.writing.rows_to_records import RowsToRecords
+from moldau.spark.writing.task_progress import (
     TOO_LONG,
-    Done,
     Fenced,
+    NotedBatch,
     NoteSlot,
-    Ticket,
+    SinkTask,
     done_of,
     newest_done,
     note_of,
@@ -119,7 +119,7 @@ def worker_senders() -> KeptSenders:
     return KeptSenders()
 
 
-def write_plainly(rows: Iterable[pa.RecordBatch], settings: ClientSettings, shape: Outgoing) -> Written:
+def write_plainly(rows: Iterable[pa.RecordBatch], settings: ClientSettings, shape: RowsToRecords) -> Written:
     """At least once; twice only if a task is run again."""
     sender = worker_senders().take(settings)
     written = _send(rows, brokers_of(settings), sender, shape)
@@ -143,7 +143,7 @@ def _new_sender(settings: ClientSettings) -> PlainSender:
     return PlainSender(brokers, Identity(made.producer_id, made.producer_epoch), sending_rules(settings))
 
 
-def _send(rows: Iterable[pa.RecordBatch], brokers: PlainBrokers, sender: PlainSender, shape: Outgoing) -> Written:
+def _send(rows: Iterable[pa.RecordBatch], brokers: PlainBrokers, sender: PlainSender, shape: RowsToRecords) -> Written:
     written = Written()
     brokers.look_again()
     try:
@@ -173,12 +173,12 @@ class PlainTransaction:
         made = self._ask(TRANSACTION, request, INIT_VERSION, InitProducerIdResponse, _code)
         self._identity = Identity(made.producer_id, made.producer_epoch, name)
 
-    def write(self, rows: Iterable[pa.RecordBatch], shape: Outgoing, ticket: Ticket, topic: str) -> Written:
+    def write(self, rows: Iterable[pa.RecordBatch], shape: RowsToRecords, sink_task: SinkTask, topic: str) -> Written:
         """Rows and progress, committed together when it returns."""
         sender = PlainSender(self._brokers, self._identity, self._rules, before_first=self._add_partitions)
         try:
             written = _send(rows, self._brokers, sender, shape)
-            self._note(ticket, topic, written)
+            self._note(sink_task, topic, written)
             self._end(committed=True)
         except BaseException:
             self._abort()
@@ -197,11 +197,13 @@ class PlainTransaction:
         )
         self._ask(TRANSACTION, request, ADD_PARTITIONS_VERSION, AddPartitionsToTxnResponse, _codes_of_partitions)
 
-    def _note(self, ticket: Ticket, topic: str, written: Written) -> None:
+    def _note(self, sink_task: SinkTask, topic: str, written: Written) -> None:
         identity = self._identity
         joining = AddOffsetsToTxnRequest(self._name, identity.producer_id, identity.epoch, self.slot.group)
         self._ask(TRANSACTION, joining, ADD_OFFSETS_VERSION, AddOffsetsToTxnResponse, _code)
-        noted = TxnOffsetCommitRequestPartition(self.slot.partition, ticket.batch, committed_metadata=note_of(written))
+        noted = TxnOffsetCommitRequestPartition(
+            self.slot.partition, sink_task.batch, committed_metadata=note_of(written)
+        )
         request = TxnOffsetCommitRequest(
             transactional_id=self._name,
             group_id=self.slot.group,
@@ -237,27 +239,27 @@ class PlainTransaction:
 
 
 def opened_plainly(
-    settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool
-) -> PlainTransaction | Done:
+    settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool
+) -> PlainTransaction | NotedBatch:
     """A transaction to write into, or what is committed if the batch is."""
-    slot = _slot(settings, ticket, topic, in_any_topic=in_any_topic)
-    made = PlainTransaction(settings, ticket.transactional_id, slot)
-    done = done_plainly(settings, ticket, topic, in_any_topic=in_any_topic)
-    return made if done is None or done.batch < ticket.batch else done
+    slot = _slot(settings, sink_task, topic, in_any_topic=in_any_topic)
+    made = PlainTransaction(settings, sink_task.transactional_id, slot)
+    done = done_plainly(settings, sink_task, topic, in_any_topic=in_any_topic)
+    return made if done is None or done.batch < sink_task.batch else done
 
 
-def done_plainly(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> Done | None:
+def done_plainly(settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool) -> NotedBatch | None:
     """What is committed; where rows name their topics, it may stand under any of them."""
-    slot = _slot(settings, ticket, topic, in_any_topic=in_any_topic)
+    slot = _slot(settings, sink_task, topic, in_any_topic=in_any_topic)
     wanted = None if in_any_topic else topic
-    return newest_done(ticket, slot, lambda at: _noted(settings, at, wanted), in_any_topic=in_any_topic)
+    return newest_done(sink_task, slot, lambda at: _noted(settings, at, wanted), in_any_topic=in_any_topic)
 
 
-def _slot(settings: ClientSettings, ticket: Ticket, topic: str, *, in_any_topic: bool) -> NoteSlot:
-    return ticket.slot(0 if in_any_topic else brokers_of(settings).partition_count(topic))
+def _slot(settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool) -> NoteSlot:
+    return sink_task.slot(0 if in_any_topic else brokers_of(settings).partition_count(topic))
 
 
-def _noted(settings: ClientSettings, slot: NoteSlot, topic: str | None) -> Done | None:
+def _noted(settings: ClientSettings, slot: NoteSlot, topic: str | None) -> NotedBatch | None:
     topics = None if topic is None else [OffsetFetchRequestTopic(topic, [slot.partition])]
     request = OffsetFetchRequest(group_id=slot.group, topics=topics, require_stable=True)
     try:

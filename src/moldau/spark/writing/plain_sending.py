@@ -18,9 +18,9 @@ from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import PASSING, PAUSE_S, Address, BrokerRefused, PlainBrokers, check
-from moldau.spark.writing.outgoing import Records
 from moldau.spark.writing.record_building import RecordsBytes, build_batch, record_bytes
-from moldau.spark.writing.tickets import Fenced
+from moldau.spark.writing.rows_to_records import Records
+from moldau.spark.writing.task_progress import Fenced
 from moldau.wire.batch import HEADER_BYTES, SEQUENCE_MAX, TRANSACTIONAL
 from moldau.wire.compression import Codec
 from moldau.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
-from moldau.spark.writing.outgoing import Outgoing, Records
 from moldau.spark.writing.partitioning import can_choose, rows_by_partition
+from moldau.spark.writing.rows_to_records import Records, RowsToRecords
 
 RECORDS_PER_CALL = 10_000
 WAITING_BYTES_MAX = 64 * 1024 * 1024  # what a task keeps in memory beside the Arrow batch it works on
@@ -71,7 +71,7 @@ class DeliveryFailures:
             raise NoAnswer(f"records could not be written: {first.str()}")
 
 
-def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: Outgoing) -> Written:
+def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: RowsToRecords) -> Written:
     """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
     written = Written()
     partition_count = _partition_counts(producer)
@@ -84,7 +84,7 @@ def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: Outgoi
     return written
 
 
-def measure(batches: Iterable[pa.RecordBatch], shape: Outgoing) -> Written:
+def measure(batches: Iterable[pa.RecordBatch], shape: RowsToRecords) -> Written:
     """The same numbers without writing anything."""
     written = Written()
     for batch in batches:

@@ -14,7 +14,7 @@ from moldau.spark.options import SinkOptions
 from moldau.spark.writing.delivery import Delivered
 from moldau.spark.writing.librdkafka import noted
 from moldau.spark.writing.producing import Written
-from moldau.spark.writing.tickets import BatchChanged, done_slot, note_of, query_group
+from moldau.spark.writing.task_progress import BatchChanged, done_slot, note_of, query_group
 
 
 @dataclass(frozen=True, slots=True)

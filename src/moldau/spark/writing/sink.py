@@ -12,14 +12,14 @@ from pyspark.sql.types import StructType
 from moldau.spark.clients.librdkafka import check_settings
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
-from moldau.spark.running_batch import running_batch
+from moldau.spark.streaming_batch import streaming_batch
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 from moldau.spark.writing.delivery import Delivered, write_at_least_once, write_exactly_once
 from moldau.spark.writing.new_topics import make_topic_once, new_topic_settings
-from moldau.spark.writing.outgoing import check_columns
 from moldau.spark.writing.producing import Written
+from moldau.spark.writing.rows_to_records import check_columns
 from moldau.spark.writing.settling import TaskWritten, delete_groups, deliveries, settle
-from moldau.spark.writing.tickets import Ticket
+from moldau.spark.writing.task_progress import SinkTask
 
 
 class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
@@ -57,7 +57,7 @@ class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self.options.delivery != EXACTLY_ONCE:
             return _told(write_at_least_once(iterator, self.options))
-        running = running_batch()
+        running = streaming_batch()
         assert running is not None, "a streaming task knows its query and its batch"
         return _delivered(iterator, self.options, running.query_id, running.batch)
 
@@ -68,8 +68,8 @@ class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
 
 
 def _delivered(rows: Iterator[pa.RecordBatch], options: SinkOptions, query_id: str, batch: int) -> TaskWritten:
-    ticket = Ticket(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix)
-    delivered = write_exactly_once(rows, options, ticket)
+    sink_task = SinkTask(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix)
+    delivered = write_exactly_once(rows, options, sink_task)
     return _told(delivered.written, delivered, query_id)
 
 

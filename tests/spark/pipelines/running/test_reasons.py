@@ -9,7 +9,7 @@ from moldau.spark.pipelines.running.reasons import is_permanent, said_by
 IN_A_WORKER = """\
 [PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
   File "/x/moldau/spark/writing/sink.py", line 64, in write
-    return TaskWritten(write_exactly_once(iterator, self.options, ticket).records, ticket.name)
+    return TaskWritten(write_exactly_once(iterator, self.options, sink_task).records, sink_task.name)
                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 moldau.spark.clients.librdkafka.NoAnswer: batch 0 of query 79: Unknown topic or partition
  SQLSTATE: 38000

@@ -22,7 +22,7 @@ from moldau.spark.pipelines.running.sources import (
     TABLE_OPTIONS,
     topic_options,
 )
-from moldau.spark.running_batch import QUERY_PROPERTY
+from moldau.spark.streaming_batch import QUERY_PROPERTY
 from moldau.spark.writing.new_topics import make_topic, new_topic_settings
 
 if TYPE_CHECKING:

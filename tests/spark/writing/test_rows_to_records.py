@@ -8,7 +8,7 @@ from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, Struc
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
-from moldau.spark.writing.outgoing import check_columns, outgoing
+from moldau.spark.writing.rows_to_records import check_columns, to_records
 
 
 def schema(**columns: DataType) -> StructType:
@@ -23,7 +23,7 @@ def json_sink(**options: str) -> SinkOptions:
 
 def written(row: dict[str, object], **options: str) -> list[tuple[str, bytes | None]]:
     batch = pa.RecordBatch.from_pylist([row])
-    found = outgoing(json_sink(**options)).records(batch)
+    found = to_records(json_sink(**options)).records(batch)
     return [(each.topic, value) for each in found for value in each.values.to_pylist()]
 
 

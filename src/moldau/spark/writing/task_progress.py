@@ -42,7 +42,7 @@ class NoteSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class Ticket:
+class SinkTask:
     """What a task writes for: which query, which of its batches, which of the batch's tasks."""
 
     query_id: str
@@ -79,7 +79,7 @@ def done_slot(query_group: str) -> NoteSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class NotedBatch:
     """The last batch of a task that is committed, and the note beside it.
 
     `is_whole` where that is of all tasks together that had groups of their own.
@@ -97,12 +97,12 @@ class Done:
 
 
 def newest_done(
-    ticket: Ticket, slot: NoteSlot, look: Callable[[NoteSlot], Done | None], *, in_any_topic: bool
-) -> Done | None:
+    sink_task: SinkTask, slot: NoteSlot, look: Callable[[NoteSlot], NotedBatch | None], *, in_any_topic: bool
+) -> NotedBatch | None:
     """What is noted of a task, wherever it is."""
     found = look(slot)
-    own, of_query = NoteSlot(ticket.task_group, 0), NoteSlot(ticket.query_group, ticket.task)
-    if found is not None and (slot == of_query or found.batch >= ticket.batch):
+    own, of_query = NoteSlot(sink_task.task_group, 0), NoteSlot(sink_task.query_group, sink_task.task)
+    if found is not None and (slot == of_query or found.batch >= sink_task.batch):
         return replace(found, slot=slot)
     if found is None and slot == of_query:
         # By earlier versions, and while the topic had fewer partitions.
@@ -110,10 +110,10 @@ def newest_done(
     elif found is None and in_any_topic:
         # While an option named the topic for all rows.
         found = look(of_query)
-    if found is not None and found.batch >= ticket.batch:
+    if found is not None and found.batch >= sink_task.batch:
         return replace(found, slot=slot)
-    whole = look(done_slot(ticket.query_group))
-    if whole is not None and whole.batch >= ticket.batch:
+    whole = look(done_slot(sink_task.query_group))
+    if whole is not None and whole.batch >= sink_task.batch:
         return replace(whole, is_whole=True, slot=slot)
     return None if found is None else replace(found, slot=slot)
 
@@ -134,7 +134,7 @@ def noted(written: Written) -> dict[str, int]:
     return {"records": written.records, "bytes": written.size_bytes, **checks}
 
 
-def done_of(batch: int, note: str | None) -> Done:
+def done_of(batch: int, note: str | None) -> NotedBatch:
     # confluent-kafka commits a text with the zero byte that ends it in C.
     told = json.loads((note or "").rstrip("\0") or "{}")
-    return Done(batch, {"records": 0, "bytes": 0, **told})
+    return NotedBatch(batch, {"records": 0, "bytes": 0, **told})

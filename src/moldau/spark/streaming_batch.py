@@ -10,17 +10,17 @@ DESCRIPTION_PROPERTY = "spark.job.description"
 
 
 @dataclass(frozen=True, slots=True)
-class RunningBatch:
+class StreamingBatch:
     """The query's id is the one in its checkpoint: it lives through restarts, and a new checkpoint is a new query."""
 
     query_id: str
     batch: int
 
 
-def running_batch() -> RunningBatch | None:
+def streaming_batch() -> StreamingBatch | None:
     """The streaming batch of this task; None outside of one."""
     query_id, batch = job_property(QUERY_PROPERTY), job_property(BATCH_PROPERTY)
-    return RunningBatch(query_id, int(batch)) if query_id and batch else None
+    return StreamingBatch(query_id, int(batch)) if query_id and batch else None
 
 
 def job_property(name: str) -> str | None:

@@ -52,7 +52,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class RowsToRecords:
     """How rows become records, the same for all tasks of a write."""
 
     topic: str | None
@@ -86,9 +86,9 @@ def describing_columns(topic: str | None) -> tuple[str, ...]:
     return DESCRIBING if topic is not None else (*DESCRIBING, "topic")
 
 
-def outgoing(options: SinkOptions) -> Outgoing:
+def to_records(options: SinkOptions) -> RowsToRecords:
     formats = options.formats
-    return Outgoing(
+    return RowsToRecords(
         topic=options.topic,
         encoders={side: encoder_of(format_name(formats, side), formats, side=side) for side in SIDES},
         chooses_partitions="partitioner" not in dict(options.client),
@@ -100,7 +100,7 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
     if options.topic is None and "topic" not in schema.names:
         raise OptionError("nothing says which topic to write to: give the option topic, or a column 'topic'")
     _check_value(schema, options)
-    for side, encoder in outgoing(options).encoders.items():
+    for side, encoder in to_records(options).encoders.items():
         if side in schema.names:
             encoder.check(arrow_type_of(schema[side].dataType, column=side))
         elif side == "value":
