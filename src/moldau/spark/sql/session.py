@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from moldau.spark.options import NARROWING
@@ -230,6 +231,9 @@ class SqlSession:
         """Spark takes seconds to start, in which the topics can be looked at."""
         if self._frames is None and self._opening is None:
             self._waits_for("Spark starts")
+            with suppress(ModuleNotFoundError):
+                # Its modules import each other: two threads that begin at different ones find halves of them.
+                import_module("pyspark.sql")
             starting: Future[SparkSession] = Future()
             threading.Thread(
                 target=_settle, args=(starting, self._open_spark), name="Spark starts", daemon=True
