@@ -150,6 +150,21 @@ def test_a_resource_changes_as_a_whole_or_not_at_all() -> None:
     assert decision.records == (BrokerConfigsChanged("", {"log.roll.ms": "5", "unheard.of": "kept"}),)
 
 
+@pytest.mark.parametrize(("key", "value"), [("log.retention.ms", "100000"), ("num.io.threads", "8")])
+def test_a_default_changes_beside_what_a_broker_has_of_its_own(key: str, value: str) -> None:
+    running = CONFIG.with_dynamic({}, {"num.io.threads": "32"})
+    default = change(BROKER, "", ConfigChange(key, value))
+    decision = decide_incremental_alter_configs(IMAGE, [default], config=running, validate_only=False)
+    assert decision == Decision((BrokerConfigsChanged("", {key: value}),), [AlteredResource(BROKER, "")])
+
+
+def test_what_a_start_accepted_refuses_no_change_of_something_else() -> None:
+    running = BrokerConfig.of({"node.id": "1", "log.retention.ms": "1000", "log.local.retention.ms": "5000"})
+    more = change(BROKER, "1", ConfigChange("num.io.threads", "9"))
+    decision = decide_incremental_alter_configs(IMAGE, [more], config=running, validate_only=False)
+    assert decision == Decision((BrokerConfigsChanged("1", {"num.io.threads": "9"}),), [AlteredResource(BROKER, "1")])
+
+
 def test_broker_configs_come_and_go() -> None:
     image = apply(IMAGE, [BrokerConfigsChanged("1", {"log.roll.ms": "5", "log.retention.ms": "6"})])
     assert image.broker_config("1") == {"log.roll.ms": "5", "log.retention.ms": "6"}

@@ -257,7 +257,7 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
         return only_here
     try:
         refuse_unsupported(values)
-        default, own = (config.layers.dynamic_default, values) if name else (values, {})
+        default, own = (config.layers.dynamic_default, values) if name else (values, config.layers.dynamic)
         check_change(config, config.with_dynamic(default, own))
     except ConfigError as wrong:
         return str(wrong)
