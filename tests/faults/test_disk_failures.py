@@ -244,3 +244,24 @@ def test_a_crash_between_the_deletion_of_a_topic_and_that_of_its_folders_leaves_
         assert [end_offset(broker.bootstrap, "gone", index) for index in range(2)] == [0, 0]
         write(broker.bootstrap, "gone", [b"new"])
         assert [each.value for each in read_partition(broker.bootstrap, "gone")] == [b"new"]
+
+
+def test_a_folder_of_no_topic_that_says_nonsense_or_cant_be_moved_keeps_no_broker_from_starting(
+    tmp_path: Path, disk: FailingDisk
+) -> None:
+    data = tmp_path / "data"
+    with PreloadedBroker(disk, [data]) as broker:
+        create_topic(broker.bootstrap, "kept")
+        write(broker.bootstrap, "kept", [b"old"])
+        assert broker.stop() == 0
+    for name in ("gone-0", "mounted-0"):
+        (data / name).mkdir()
+        (data / name / "partition.metadata").write_text("version: 0\ntopic_id: half of")
+    disk.fail("*/mounted-0", "rename", error=errno.EBUSY, times=ALWAYS)
+    with PreloadedBroker(disk, [data]) as broker:
+        assert [each.value for each in read_partition(broker.bootstrap, "kept")] == [b"old"]
+        assert [path.name[:7] for path in data.glob("*-stray")] == ["gone-0."]
+        assert (data / "mounted-0").is_dir()
+        said = [line for line in broker.output().splitlines() if "no topic" in line]
+        assert [("mounted-0" in line, "-stray" in line) for line in said] == [(True, False), (False, True)]
+        assert broker.stop() == 0

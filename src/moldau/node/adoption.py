@@ -20,6 +20,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicId, TopicPartition, random_uuid
 from moldau.core.topic_names import CLUSTER_METADATA_TOPIC
 from moldau.log.checkpoints import CorruptCheckpoint, read_leader_epochs
+from moldau.log.directories.opening import topic_id_of
 from moldau.log.leader_epochs import UNDEFINED
 
 LOGGER = logging.getLogger(__name__)
@@ -44,8 +45,8 @@ async def register(services: Services, broker: BrokerImage) -> None:
 
 def _folders(services: Services) -> Found:
     return {
-        partition: topic_id
-        for partition, topic_id in services.directories.unclaimed().items()
+        partition: topic_id_of(path)
+        for partition, path in services.directories.unclaimed().items()
         if partition.topic != CLUSTER_METADATA_TOPIC
     }
 

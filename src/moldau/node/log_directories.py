@@ -124,10 +124,10 @@ def set_strays_aside(image: ClusterImage, directories: LogDirectories) -> None:
     strays = [
         partition
         for partition in directories.unclaimed()
-        if partition.topic != CLUSTER_METADATA_TOPIC and not image.has_partition(partition)
+        if partition.topic != CLUSTER_METADATA_TOPIC
+        and not image.has_partition(partition)
+        and directories.disown(partition)
     ]
-    for partition in strays:
-        directories.disown(partition)
     if strays:
         LOGGER.warning(
             "%d folders belong to no topic of this cluster and are kept with names that end in %s: %s",

@@ -159,7 +159,7 @@ def test_strange_folders_are_left_and_named(tmp_path: Path, caplog: pytest.LogCa
         (tmp_path / name).mkdir()
     with caplog.at_level(logging.WARNING):
         directories = LogDirectories.open([tmp_path], node_id=1)
-        assert directories.unclaimed() == {TopicPartition("gone", 0): None}
+        assert directories.unclaimed() == {TopicPartition("gone", 0): f"{tmp_path}/gone-0"}
     assert "lost+found" in caplog.text
     assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"lost+found", "gone-0"}
 

@@ -293,20 +293,21 @@ class LogDirectories:
         """Partitions in directories that the last broker did not leave cleanly: a power failure may have cut them."""
         return sorted(partition for each in self._directories.values() if not each.clean for partition in each.folders)
 
-    def unclaimed(self) -> dict[TopicPartition, TopicId | None]:
-        """Partitions that have a folder here but that nobody asked for, with the id of their topic if they tell it."""
+    def unclaimed(self) -> dict[TopicPartition, str]:
+        """Partitions that have a folder here but that nobody asked for, with its path."""
         return {
-            partition: topic_id_of(f"{each.path}/{partition}")
+            partition: f"{each.path}/{partition}"
             for each in self._directories.values()
             for partition in sorted(each.folders)
             if partition not in self._logs
         }
 
-    def disown(self, partition: TopicPartition) -> None:
+    def disown(self, partition: TopicPartition) -> bool:
         """No topic has this partition: its folder gets another name, so that no later one begins with its records."""
         for each in self._directories.values():
             if partition in each.folders and (failure := each.disown(partition)) is not None:
                 self.fail(each.path, failure)
+        return not self.has_folder(partition)
 
     def removals_due(self, now_ms: int) -> Callable[[], None] | None:
         """What deletes the files whose time has come, to be called in any thread; None when there are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 
@@ -26,6 +27,7 @@ LOGGER = logging.getLogger(__name__)
 
 PROBE = "moldau-room.tmp"
 PROBE_BYTES = 65_536  # room for a few batches, or an append would be the next to find none
+_IMMOVABLE = frozenset({errno.EBUSY, errno.EPERM, errno.EACCES})  # a mount point or a protected folder: the disk works
 
 
 class LogDirectory:
@@ -69,13 +71,17 @@ class LogDirectory:
         return True
 
     def disown(self, partition: TopicPartition) -> OSError | None:
-        """Set the folder of a partition aside that is no topic's; gives what kept it from that."""
+        """Set the folder of a partition aside that is no topic's; gives what the disk has against it."""
         if self.state is State.OFFLINE:
             return None
+        path = f"{self.path}/{partition}"
         try:
-            set_stray_aside(f"{self.path}/{partition}", partition)
+            set_stray_aside(path, partition)
         except OSError as failure:
-            return failure
+            if failure.errno not in _IMMOVABLE:
+                return failure
+            LOGGER.warning("%s belongs to no topic and can't be renamed; leaving it alone: %s", path, failure.strerror)
+            return None
         self.folders.discard(partition)
         return None
 
