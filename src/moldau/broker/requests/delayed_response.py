@@ -46,9 +46,10 @@ class DelayedResponse(Generic[Answer]):
 
     def cancel(self) -> None:
         if not self._is_done:
+            on_cancel = self._on_cancel
             self.set_exception(CancelledError())
-            if self._on_cancel is not None:
-                self._on_cancel()
+            if on_cancel is not None:
+                on_cancel()
 
     def set_exception(self, failure: BaseException) -> None:
         if not self._is_done:
@@ -74,8 +75,9 @@ class DelayedResponse(Generic[Answer]):
 
     def _finish(self) -> None:
         self._is_done = True
-        if self._tell is not None:
-            self._tell(self)
+        tell, self._tell, self._on_cancel = self._tell, None, None  # they lead back here, a cycle that would stay
+        if tell is not None:
+            tell(self)
 
 
 def future_of(later: DelayedResponse[Any]) -> Future[Any]:
