@@ -89,8 +89,13 @@ async def listening(*table: Api, idle_ms_max: int = 0) -> AsyncIterator[Listener
 
 
 @asynccontextmanager
-async def client_of(listener: Listener) -> AsyncIterator[tuple[StreamReader, StreamWriter]]:
-    reader, writer = await asyncio.open_connection(listener.host, listener.port)
+async def client_of(listener: Listener, *, window_bytes: int = 0) -> AsyncIterator[tuple[StreamReader, StreamWriter]]:
+    sock = socket.socket()
+    if window_bytes:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window_bytes)
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, (listener.host, listener.port))
+    reader, writer = await asyncio.open_connection(sock=sock)
     try:
         yield reader, writer
     finally:
@@ -366,6 +371,7 @@ def test_a_listener_that_finishes_lets_requests_under_way_be_answered_and_nobody
             goes_on.set()
             assert (await answer_to(busy[0]))[:6] == struct.pack(">ih", 1, 7)
             assert await answer_to(busy[0]) == b"", "what was not begun is not begun any more"
+            busy[1].close()
             await finishing
             assert not listener._connections
 
@@ -419,6 +425,54 @@ def test_a_listener_that_finishes_waits_for_what_takes_long_to_send_but_not_for_
             goes_on.set()
             if is_read:
                 assert len(await answer_to(reader)) > 5_000_000
+                writer.close()
+            await finishing
+            assert not listener._connections
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_a_listener_that_finishes_sends_all_of_what_was_answered_in_the_same_turn() -> None:
+    groups = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
+
+    async def test() -> None:
+        asked = asyncio.Event()
+
+        def work() -> ListGroupsResponse:
+            asked.set()
+            return ListGroupsResponse(groups=groups)
+
+        async with listening(planted(work)) as listener, client_of(listener) as (reader, writer):
+            writer.write(named(ListGroupsRequest(), 0, 1))
+            answer = asyncio.ensure_future(answer_to(reader))
+            answer.add_done_callback(lambda _: writer.close())
+            await asked.wait()
+            await listener.finish()
+            assert len(await answer) > 5_000_000
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_requests_behind_the_last_one_that_is_answered_dont_cut_its_answer() -> None:
+    groups = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
+
+    async def test() -> None:
+        asked, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def work() -> ListGroupsResponse:
+            asked.set()
+            await goes_on.wait()
+            return ListGroupsResponse(groups=groups)
+
+        async with listening(healthy, planted(work)) as listener, client_of(listener, window_bytes=4_096) as client:
+            reader, writer = client
+            writer.write(named(ListGroupsRequest(), 0, 1) + named(HeartbeatRequest(), 0, 2) * 10_000)
+            await asked.wait()
+            finishing = asyncio.ensure_future(listener.finish())
+            goes_on.set()
+            assert len(await answer_to(reader)) > 5_000_000
+            assert await answer_to(reader) == b""
+            writer.close()
             await finishing
             assert not listener._connections
 

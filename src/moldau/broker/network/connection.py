@@ -11,6 +11,7 @@ stays open with a position in the buffer that all connections share, or with a r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -114,13 +115,18 @@ class Connection:
         Gives what the request waits for. One that waits for others, for records say, is given up at once.
         """
         waiting_for = self._waiting_for
-        if waiting_for.waits_for_others if waiting_for is not None else not self._sending:
+        has_answered = bool(self._ready)
+        self._send_now()
+        if self.closed:
+            return None
+        if waiting_for.waits_for_others if waiting_for is not None else not (self._sending or has_answered):
             self.close()
             return None
         self._is_finishing = True
         self._inbox.on_room = None
         self._loop.remove_reader(self._socket.fileno())
         if waiting_for is None:
+            self._goes_on()
             return None
         assert isinstance(waiting_for.future, asyncio.Future), "delayed responses wait for others"
         return waiting_for.future
@@ -233,7 +239,7 @@ class Connection:
     def _leave_queue(self) -> bool:
         self._is_queued = False
         self._begin_turn(self._turns.slice_s)
-        return True
+        return not self._is_finishing
 
     def _has_room(self) -> None:
         """Not at once: another connection is in the middle of something."""
@@ -241,7 +247,7 @@ class Connection:
 
     def _receive_again(self) -> bool:
         self._begin_turn(SLICE_S)
-        return True
+        return not self._is_finishing
 
     def _wait_for(self, answer: Unanswered) -> None:
         self._waiting_for = answer
@@ -267,8 +273,24 @@ class Connection:
     def _goes_on(self) -> bool:
         """Whether another request may follow the one that was answered."""
         if self._is_finishing and not self._sending and self._waiting_for is None:
-            self.close()
+            self._say_no_more()
         return not self._is_finishing
+
+    def _say_no_more(self) -> None:
+        """Close when the client has, who reads all answers first: closing with requests unread would cut the last one.
+
+        TCP resets a connection then, and the kernel drops what it has not sent yet.
+        """
+        self._inbox.close()
+        with contextlib.suppress(OSError):  # a client that is gone is met by the next read
+            self._socket.shutdown(socket.SHUT_WR)
+        self._loop.add_reader(self._socket.fileno(), self._turn, self._ignore)
+
+    def _ignore(self) -> bool:
+        with contextlib.suppress(BlockingIOError):
+            if self._socket.recv_into(self._inbox.space()) == 0:
+                self.close()
+        return False
 
     def _send_soon(self, parts: list[Part], now_s: float) -> None:
         if FileRange in map(type, parts):
