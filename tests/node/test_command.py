@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 import moldau
 from moldau.__main__ import INTERRUPTED
 from moldau.core.config.broker import BrokerConfig
+from moldau.embedded import BrokerFailed
 from moldau.node.command import banner, configuration, parse
 from moldau.node.running import BoundListener, Running
 
@@ -227,6 +229,20 @@ def test_a_wrong_configuration_is_named(tmp_path: Path, arguments: tuple[str, ..
     assert refused.stdout == ""
     assert "Traceback" not in refused.stderr
     assert all(word in refused.stderr for word in words), refused.stderr
+
+
+def test_a_configuration_that_doesnt_go_with_a_dynamic_value_is_named_with_it(tmp_path: Path) -> None:
+    with moldau.run(data_dir=tmp_path) as broker:
+        resource = ConfigResource(ConfigResource.Type.BROKER, "0")
+        resource.add_incremental_config(
+            ConfigEntry("log.cleaner.threads", "2", incremental_operation=AlterConfigOpType.SET)
+        )
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        for changed in admin.incremental_alter_configs([resource]).values():
+            changed.result()
+    named = r"at least 1MB per cleaner thread\. \(with what was set .*: log\.cleaner\.threads=2\)"
+    with pytest.raises(BrokerFailed, match=named):
+        moldau.run(data_dir=tmp_path, overrides={"log.cleaner.dedupe.buffer.size": str(2 << 20)})
 
 
 @pytest.mark.parametrize(

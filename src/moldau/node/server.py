@@ -33,6 +33,7 @@ from moldau.controller.topic_changes import log_topic_changes
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.config.definitions import ConfigError
 from moldau.core.errors import ApiError
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import UnusableDirectory
@@ -115,7 +116,7 @@ async def start(
     services = Services(
         broker_id=config.node_id,
         api_versions=announced(TABLE),
-        config=configured(config, controller.image),
+        config=configured_at_start(config, controller.image),
         clock=clock,
         controller=controller,
         partitions=partitions,
@@ -209,6 +210,16 @@ def fetch_sessions(config: BrokerConfig) -> FetchSessions:
 def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
     """The static configuration with what was changed while brokers ran."""
     return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
+
+
+def configured_at_start(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
+    """The file may have changed since: a value in it that doesn't go with a dynamic one looks right by itself."""
+    try:
+        return configured(config, image)
+    except ConfigError as wrong:
+        dynamic = {**image.broker_config(""), **image.broker_config(str(config.node_id))}
+        named = ", ".join(f"{name}={value}" for name, value in sorted(dynamic.items()))
+        raise StartFailed(f"{wrong} (with what was set while the broker ran: {named})") from wrong
 
 
 async def open_partitions(services: Services, config: BrokerConfig, stop: asyncio.Event) -> None:
