@@ -194,7 +194,9 @@ def test_a_place_that_can_not_be_used_comes_with_advice(
 
 
 def test_ctrl_c_while_it_is_being_imported_shows_no_stack_trace(tmp_path: Path) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "moldau", "start", "--port", "0"]
+    # A shell that runs the tests in the background has them, and what they start, ignore the signal.
+    heard = ["env", "--default-signal=INT"]
+    command = [*heard, sys.executable, "-X", "importtime", "-m", "moldau", "start", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         # The first of many imports: those that follow take some hundred milliseconds.
@@ -205,7 +207,7 @@ def test_ctrl_c_while_it_is_being_imported_shows_no_stack_trace(tmp_path: Path) 
             _, printed = process.communicate(timeout=WAIT_S_MAX)
         finally:
             process.kill()
-        assert process.returncode in (-signal.SIGINT, INTERRUPTED)
+        assert process.returncode == INTERRUPTED
     assert "Traceback" not in printed
 
 
