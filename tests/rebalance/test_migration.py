@@ -71,7 +71,10 @@ def test_what_an_assignor_tells_members_beyond_partitions_is_not_lost(scenario: 
     """librdkafka's cooperative assignor does that, and such a group stays classic, as on Apache Kafka."""
     scenario.topic()
     scenario.may_repeat = True  # the newcomer's failure is what is wanted
-    members = [scenario.start("confluent", "cooperative-sticky") for _ in range(2)]
+    members = [scenario.start("confluent", "cooperative-sticky")]
+    scenario.settle(*members)
+    # In one round with the first it would be told nothing but partitions, and the newcomer be taken.
+    members.append(scenario.start("confluent", "cooperative-sticky"))
     scenario.settle(*members)
     newcomer = scenario.start("confluent", "uniform", protocol=CONSUMER)
     scenario.until(
