@@ -95,13 +95,15 @@ def admin_client(settings: ClientSettings) -> AdminClient:
     return AdminClient(client_config(settings))
 
 
-def ensure_topic(settings: ClientSettings, topic: str) -> None:
-    """With the cluster's defaults, if it is not there yet. Raises KafkaException."""
+def create_if_missing(settings: ClientSettings, topic: NewTopic) -> bool:
+    """False when it is there already, as it may be. Raises KafkaException."""
     try:
-        admin_client(settings).create_topics([NewTopic(topic)], request_timeout=ANSWER_S_MAX)[topic].result()
+        admin_client(settings).create_topics([topic], request_timeout=ANSWER_S_MAX)[topic.topic].result()
     except KafkaException as wrong:
         if wrong.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise
+        return False
+    return True
 
 
 def patiently(ask: Callable[[], Answer], patience: Patience = USUAL_PATIENCE) -> Answer:

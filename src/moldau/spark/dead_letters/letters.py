@@ -16,9 +16,10 @@ from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import NewTopic
 
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, client_config, ensure_topic, group_consumer, reason
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, client_config, create_if_missing, group_consumer, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.committed import committed
@@ -163,7 +164,7 @@ class LetterBox:
 
     def _make_topic(self, topic: str) -> None:
         try:
-            ensure_topic(self.client, topic)
+            create_if_missing(self.client, NewTopic(topic))
         except KafkaException as wrong:
             raise DeadLettersFailed(f"cannot make the topic {topic} for dead letters: {reason(wrong)}") from None
 

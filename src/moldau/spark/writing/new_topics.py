@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, reason
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, create_if_missing, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError, OptionValues
 
@@ -66,12 +66,11 @@ def make_topic(client: ClientSettings, topic: str, settings: NewTopicSettings) -
         config=dict(settings.config),
     )
     try:
-        admin_client(client).create_topics([wanted], request_timeout=ANSWER_S_MAX)[topic].result()
+        is_new = create_if_missing(client, wanted)
     except KafkaException as wrong:
-        if wrong.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
-        for difference in differences(client, topic, settings):
-            LOGGER.warning("topic %s is there and stays as it is: %s", topic, difference)
+        raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
+    for difference in () if is_new else differences(client, topic, settings):
+        LOGGER.warning("topic %s is there and stays as it is: %s", topic, difference)
 
 
 def differences(client: ClientSettings, topic: str, settings: NewTopicSettings) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Query, Shaping, Source
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.frames import Frames, frames_of
-from moldau.spark.pipelines.running.joining.keys import lookup_for, uses_of
+from moldau.spark.pipelines.running.joining.keys import elements_of, lookup_for, uses_of
 from moldau.spark.pipelines.running.joining.states import PinnedTable, TableState
 from moldau.spark.pipelines.running.reasons import spark_failures
 from moldau.spark.pipelines.running.sources import TOMBSTONE
@@ -80,7 +80,8 @@ def _is_stateless(frame: DataFrame, streams: set[str]) -> bool:
     if not frame.isStreaming:
         return False
     return all(
-        node.nodeName() in STATELESS and (node.nodeName() != "Join" or sum(map(_streams, _children(node))) == 1)
+        node.nodeName() in STATELESS
+        and (node.nodeName() != "Join" or sum(map(_streams, elements_of(node.children()))) == 1)
         for node in _streaming_nodes(frame._jdf.queryExecution().analyzed(), streams)
     )
 
@@ -92,17 +93,12 @@ def _streaming_nodes(plan: Any, streams: set[str]) -> Iterator[Any]:
     ):
         return
     yield plan
-    for child in _children(plan):
+    for child in elements_of(plan.children()):
         yield from _streaming_nodes(child, streams)
 
 
 def _streams(plan: Any) -> bool:
     return bool(plan.isStreaming())
-
-
-def _children(plan: Any) -> list[Any]:
-    children = plan.children()
-    return [children.apply(index) for index in range(children.size())]
 
 
 def _together(frames: list[DataFrame]) -> DataFrame:

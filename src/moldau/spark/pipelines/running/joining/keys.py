@@ -69,7 +69,7 @@ def uses_of(frame: DataFrame, tables: Mapping[str, Sequence[str]]) -> dict[str, 
     A table is left out where one of its uses is none of these joins, or asks for keys that another table has to say.
     """
     plan = frame._jdf.queryExecution().optimizedPlan()
-    hidden = [leaf for subquery in _sequence(plan.subqueriesAll()) for leaf in _leaves(subquery, tables)]
+    hidden = [leaf for subquery in elements_of(plan.subqueriesAll()) for leaf in _leaves(subquery, tables)]
     there = _leaves(plan, tables)
     uses: dict[str, list[Use]] = {url: [] for url in there if url not in hidden}
     for node in _nodes(plan):
@@ -100,7 +100,7 @@ def _use(frame: DataFrame, join: Any, side: str, tables: Mapping[str, Sequence[s
     found = jvm.org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
     if not found.isDefined() or _leaves(other, tables):
         return None
-    sides = {"left": _sequence(found.get()._2()), "right": _sequence(found.get()._3())}
+    sides = {"left": elements_of(found.get()._2()), "right": elements_of(found.get()._3())}
     pairs = [
         (str(own.name()), asked)
         for own, asked in zip(sides[side], sides[OTHER[side]], strict=True)
@@ -126,7 +126,7 @@ def _is_key_column(expression: Any, plan: Any, keys: Sequence[str]) -> bool:
     if expression.nodeName() != "AttributeReference" or str(expression.dataType().simpleString()) not in KEY_TYPES:
         return False
     (leaf,) = (node for node in _nodes(plan) if node.nodeName() == "LogicalRelation")
-    own = {str(column.exprId()) for column in _sequence(leaf.output())}
+    own = {str(column.exprId()) for column in elements_of(leaf.output())}
     return str(expression.exprId()) in own and str(expression.name()) in keys
 
 
@@ -144,7 +144,7 @@ def _leaves(plan: Any, tables: Mapping[str, Sequence[str]]) -> list[str]:
 def _url_of(node: Any, tables: Mapping[str, Sequence[str]]) -> str | None:
     if node.nodeName() != "LogicalRelation" or node.relation().getClass().getSimpleName() != "HadoopFsRelation":
         return None
-    paths = [str(path.toUri()) for path in _sequence(node.relation().location().rootPaths())]
+    paths = [str(path.toUri()) for path in elements_of(node.relation().location().rootPaths())]
     return next((url for url in tables if [_plain(url)] == [_plain(path) for path in paths]), None)
 
 
@@ -155,9 +155,10 @@ def _plain(url: str) -> str:
 
 def _nodes(plan: Any) -> Iterator[Any]:
     yield plan
-    for child in _sequence(plan.children()):
+    for child in elements_of(plan.children()):
         yield from _nodes(child)
 
 
-def _sequence(seq: Any) -> list[Any]:
+def elements_of(seq: Any) -> list[Any]:
+    """Of a sequence of Scala's."""
     return [seq.apply(index) for index in range(seq.size())]
