@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from moldau.spark import tables
 from moldau.spark.tables.iceberg.table import newest_batch
 from moldau.spark.tables.iceberg.target import catalog_properties
-from moldau.spark.tables.staging import StagingArea
+from moldau.spark.tables.staging import FileStage, StagedFile, StagingArea
 from moldau.spark.tables.writing import Step, Target
 from tests.spark.tables.conftest import MakeSink
 from tests.spark.tables.sinks import Sink
@@ -55,6 +56,30 @@ def test_of_two_drivers_with_the_same_batch_one_counts(sink: Sink, keys: str) ->
     for driver in drivers:
         driver.join()
     assert sink.ids() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+@pytest.mark.parametrize("checked", [False, True], ids=["before it looked", "after it looked"])
+@pytest.mark.parametrize("keys", ["", "id"])
+def test_a_driver_whose_rows_another_has_removed_with_the_batch_is_done(
+    make_sink: MakeSink, kind: str, keys: str, checked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink, area = make_sink(kind), StagingArea("a query", 0)
+    target = sink.target(ORDERS, keys=keys)
+    late, soon = ([target.stage([batch(1, 2)], area)] for _ in range(2))
+    check = FileStage.check
+
+    def let_the_other_commit(stage: FileStage, files: Sequence[StagedFile], area: StagingArea) -> None:
+        monkeypatch.setattr(FileStage, "check", check)
+        if checked:
+            check(stage, files, area)
+        target.apply(soon, Step(area, overwrite=False))
+        if not checked:
+            check(stage, files, area)
+
+    monkeypatch.setattr(FileStage, "check", let_the_other_commit)
+    target.apply(late, Step(area, overwrite=False))
+    assert (sink.ids(), sink.staged()) == ([1, 2], [])
 
 
 def test_queries_that_write_at_once_all_get_in(sink: Sink) -> None:

@@ -17,7 +17,7 @@ from moldau.spark.tables.changes import check_keys
 from moldau.spark.tables.data_files import DataFiles, Layout, write_files
 from moldau.spark.tables.options import Mode, WriteOptions
 from moldau.spark.tables.schemas import conform
-from moldau.spark.tables.staging import FileStage, Staged, StagedFile, StagingArea, files_of
+from moldau.spark.tables.staging import FileStage, Staged, StagedFile, StagedRowsLost, StagingArea, files_of
 from moldau.spark.tables.upserts import Keeper, KeptFile, StagedChanges, write_without
 from moldau.spark.tables.writing import Step
 
@@ -94,16 +94,21 @@ class LakeTarget:
         for attempt in range(ATTEMPTS_MAX):
             table = self.lake.open()
             if table.is_applied(step):
-                self._remove_unnamed(table, [file.path for file in files])
+                self._remove_unnamed(table, [*(file.path for file in files), *stage.of_attempt(step.area)])
                 return
-            stage.check(files, step.area)
-            changes = changes or self._changes(files, step)
             try:
+                stage.check(files, step.area)
+                changes = changes or self._changes(files, step)
                 kept = self._commit(table, changes, step)
                 break
             except self.lake.conflicts():
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
+            except (OSError, StagedRowsLost):
+                # Another driver with the same batch removes what all attempts at it have staged, once it counts.
+                if not self.lake.open().is_applied(step):
+                    raise
+                return
         # What is left is in the way of nobody, and a failure to remove it is no failure.
         with contextlib.suppress(OSError):
             stage.delete(stage.leftovers(step.area, kept))
