@@ -2,6 +2,7 @@
 
     python -m bench.spark                              beside the stock connector, then growth (about an hour)
     python -m bench.spark --part beside --scale 0.01 --rounds 1 --live-s 15       a quick try
+    python -m bench.spark --part library               the same with librdkafka, the way to secured listeners
     python -m bench.spark --part growth --scale 0.001
     python -m bench.spark --part join                  one order against a million customers (two minutes)
 
@@ -23,7 +24,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ SIZES = ((1_000_000, 1_000), (5_000_000, 100))
 GROWTH = (1_000_000, 10_000_000, 50_000_000)
 GROWTH_BYTES = 100
 GROWTH_BATCH = 1_000_000  # of a stream, whatever is there
+# Brokers here are plain, and only librdkafka follows this one: as for a secured listener, it does the work.
+BY_LIBRARY = {"kafka.socket.keepalive.enable": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +98,12 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One connector; `delivery` is an option of ours only."""
+    """One connector; `delivery` is an option of ours only. `client` is for what reads and what writes."""
 
     name: str
     runner: JobRunner
     options: dict[str, str]
+    client: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -127,21 +131,21 @@ def jobs(topics: Topics, filled: str, records: int, size: int) -> dict[str, Job]
     """What is timed on a filled topic, by name."""
 
     def read(side: Side) -> list[float]:
-        return [side.runner.call("read", source=topics.source(filled))]
+        return [side.runner.call("read", source=topics.source(filled, **side.client))]
 
     def read_available(side: Side) -> list[float]:
-        source = topics.source(filled, maxOffsetsPerTrigger=str(max(1, records // BATCHES)))
+        source = topics.source(filled, maxOffsetsPerTrigger=str(max(1, records // BATCHES)), **side.client)
         return [side.runner.call("read_available", source=source, checkpoint=topics.checkpoint())]
 
     def write(side: Side) -> list[float]:
         with topics.target() as topic:
-            sink = topics.sink(topic, **side.options)
+            sink = topics.sink(topic, **side.options, **side.client)
             return [side.runner.call("write", sink=sink, records=records, size=size)]
 
     def copy_available(side: Side) -> list[float]:
         with topics.target() as topic:
-            source = topics.source(filled, maxOffsetsPerTrigger=str(max(1, records // BATCHES)))
-            sink = topics.sink(topic, **side.options)
+            source = topics.source(filled, maxOffsetsPerTrigger=str(max(1, records // BATCHES)), **side.client)
+            sink = topics.sink(topic, **side.options, **side.client)
             return [side.runner.call("copy_available", source=source, sink=sink, checkpoint=topics.checkpoint())]
 
     return {
@@ -178,12 +182,13 @@ def feeding(bootstrap: str, topic: str) -> Iterator[None]:
 def live_jobs(topics: Topics, seconds: float) -> dict[str, Job]:
     def read(side: Side) -> list[float]:
         with topics.target() as topic, feeding(topics.bootstrap, topic):
-            fields = {"source": topics.source(topic), "checkpoint": topics.checkpoint(), "seconds": seconds}
+            fields = {"source": topics.source(topic, **side.client), "checkpoint": topics.checkpoint(), "seconds": seconds}
             return list(side.runner.call("read_live", **fields))
 
     def copy(side: Side) -> list[float]:
         with topics.target() as topic, topics.target() as gone, feeding(topics.bootstrap, topic):
-            fields = {"source": topics.source(topic), "sink": topics.sink(gone, **side.options)}
+            source = topics.source(topic, **side.client)
+            fields = {"source": source, "sink": topics.sink(gone, **side.options, **side.client)}
             return list(side.runner.call("copy_live", **fields, checkpoint=topics.checkpoint(), seconds=seconds))
 
     return {"read, a batch each second": read, "read and write, a batch each second": copy}
@@ -203,16 +208,16 @@ def compare(label: str, job: Job, sides: list[Side], rounds: int) -> None:
             say(f"| {label} | {name} | {median:.2f} | {stock:.2f} | {stock / median:.2f} | {spread} |")
 
 
-def beside(topics: Topics, asked: argparse.Namespace) -> None:
+def beside(topics: Topics, asked: argparse.Namespace, client: dict[str, str]) -> None:
     with ExitStack() as stack:
         ours = stack.enter_context(session("moldau", "local[2]", topics.folder / "ours.txt"))
         stock = stack.enter_context(session("kafka", "local[2]", topics.folder / "stock.txt"))
         sides = [
-            Side("at-least-once", ours, {"delivery": "at-least-once"}),
-            Side("exactly-once", ours, {"delivery": "exactly-once"}),
+            Side("at-least-once", ours, {"delivery": "at-least-once"}, client),
+            Side("exactly-once", ours, {"delivery": "exactly-once"}, client),
             Side("stock", stock, {}),
         ]
-        reading = [Side("ours", ours, {}), sides[2]]
+        reading = [Side("ours", ours, {}, client), sides[2]]
         say(f"Spark {ours.call('version')} with ours, {stock.call('version')} with the stock connector")
         say("| figure | ours | s | stock, s | ratio | spread of ours, s |\n|---|---|---|---|---|---|")
         for number, (records, size) in enumerate(SIZES):
@@ -274,7 +279,7 @@ def growth_fields(topics: Topics, job: str, records: int, *, filled: str, target
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("beside", "growth", "join", "all"), default="all")
+    parser.add_argument("--part", choices=("beside", "library", "growth", "join", "all"), default="all")
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--live-s", type=float, default=60.0, help="how long a query with a batch each second runs")
@@ -284,7 +289,9 @@ def main() -> None:
         topics = Topics(bootstrap, Path(folder))
         begun = time.monotonic()
         if asked.part in ("beside", "all"):
-            beside(topics, asked)
+            beside(topics, asked, {})
+        if asked.part in ("library", "all"):
+            beside(topics, asked, BY_LIBRARY)
         if asked.part in ("growth", "all"):
             growth(topics, asked)
         if asked.part in ("join", "all"):
