@@ -86,6 +86,25 @@ def test_a_table_may_say_what_is_asked_of_the_next(topics: Topics, pipelines: Pi
     assert looked_up == [[("ann",)], [("Main Street",)], [("ann",)], [("Side Street",)]]
 
 
+@pytest.mark.parametrize(
+    ("condition", "looks"), [("o.id > 0", 1), ("o.id > 0 and current_date() > date '2020-01-01'", 3)]
+)
+def test_a_plan_is_looked_at_once_unless_it_holds_the_time_of_day(
+    topics: Topics, pipelines: Pipelines, looked_up: list[Any], condition: str, looks: int
+) -> None:
+    joined = JOINED.replace("on o.customer = c.id", f"on o.customer = c.id where {condition}")
+    text = (TABLE + joined).replace("with (", "with (maxOffsetsPerTrigger = 1, ", 1)
+    shop = Shop(topics, pipelines, text)
+    shop.customer("Ann")
+    shop.customer("Bob", key="bob")
+    shop.order(1)
+    shop.order(2, customer="bob")
+    shop.order(3, customer="nobody")
+    shop.run()
+    assert shop.joined() == [(1, "Ann"), (2, "Bob"), (3, None)]
+    assert len(looked_up) == looks
+
+
 def test_more_keys_than_literals_are_joined_by_spark(
     topics: Topics, pipelines: Pipelines, looked_up: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ same as long as nothing is kept from batch to batch; a query that aggregates or 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Query, Shaping, Source
 from moldau.spark.pipelines.running import sources
 from moldau.spark.pipelines.running.frames import Frames, frames_of
-from moldau.spark.pipelines.running.joining.keys import elements_of, lookup_for, uses_of
-from moldau.spark.pipelines.running.joining.states import PinnedTable, TableState
+from moldau.spark.pipelines.running.joining.keys import KeyColumns, elements_of, key_columns, lookup_for, uses_of
+from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable
+from moldau.spark.pipelines.running.joining.states import TableState
 from moldau.spark.pipelines.running.reasons import spark_failures
 from moldau.spark.pipelines.running.sources import TOMBSTONE
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STREAM = "_stream"
+TIME_OF_DAY = re.compile(r"current_|curdate|localtime|\bnow\b", re.IGNORECASE)
 # What Spark computes of each batch on its own.
 STATELESS = (
     "CTERelationDef",
@@ -54,6 +57,13 @@ class TableJoin:
     tables: tuple[Source, ...]
     frame: DataFrame  # all streams as one, for a query has one batch at a time
     query: Query
+
+    @property
+    def has_one_plan(self) -> bool:
+        """Whether Spark plans every batch alike. It folds the time of day into a plan, and few rows of a table too."""
+        queries = [*(view.query for view in self.plan.views), self.query]
+        texts = [query.sql for query in queries] + [rule.condition for rule in self.plan.expectations]
+        return all(text is not None and TIME_OF_DAY.search(text) is None for text in texts)
 
     def delivery(
         self, checkpoint: str, deliver: Callable[[DataFrame, int], None], broken: Counter[str]
@@ -132,6 +142,7 @@ class JoinedBatches:
     deliver: Callable[[DataFrame, int], None]
     broken: Counter[str]
     others: dict[str, DataFrame] = field(default_factory=dict)  # tables of elsewhere, which are read anew by themselves
+    asked: dict[str, KeyColumns] = field(default_factory=dict)  # of tables, as the plan of a batch before showed it
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         tables = {state.source.name.lower(): state.pinned(batch.sparkSession, number) for state in self.states}
@@ -145,16 +156,22 @@ class JoinedBatches:
 
     def _joined(self, batch: DataFrame, tables: Mapping[str, PinnedTable]) -> tuple[Frames, DataFrame]:
         """Tables are joined one after the other, for one may say which rows of the next are asked for."""
-        spark, waiting = batch.sparkSession, dict(tables)
+        spark = batch.sparkSession
         known = {**self._of_streams(batch), **self._of_others(spark)}
+        known |= {name: tables[name].rows(spark, asked.lookup(batch)) for name, asked in self.asked.items()}
+        waiting = {name: table for name, table in tables.items() if name not in known}
+        has_few_rows = bool(self.asked)
         while waiting:
             snapshots = {name: table.snapshot.drop(TOMBSTONE) for name, table in waiting.items()}
             result = self._computed(spark, {**known, **snapshots})[1]
             by_url = {table.snapshot_url: name for name, table in waiting.items()}
             keys = {url: waiting[name].source.keys for url, name in by_url.items()}
-            found = {by_url[url]: lookup_for(uses) for url, uses in uses_of(result, keys).items()}
-            for name in found or tuple(waiting):
-                known[name] = waiting.pop(name).rows(spark, found.get(name))
+            uses = {by_url[url]: found for url, found in uses_of(result, keys).items()}
+            for name in uses or tuple(waiting):
+                known[name] = waiting.pop(name).rows(spark, lookup_for(uses[name]) if name in uses else None)
+            if not has_few_rows and self.join.has_one_plan:
+                self.asked = {name: told for name, found in uses.items() if (told := key_columns(found, batch))}
+            has_few_rows = True
         return self._computed(spark, known)
 
     def _computed(self, spark: SparkSession, given: Mapping[str, DataFrame]) -> tuple[Frames, DataFrame]:

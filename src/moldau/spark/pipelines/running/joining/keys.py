@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -45,6 +48,15 @@ class Lookup:
         conditions = [f.col(column).isin(list(set(values))) for column, values in asked]
         return table.where(reduce(lambda one, other: one & other, conditions) if conditions else f.lit(False))
 
+    def found_in(self, table: pa.Table) -> pa.Table:
+        """The same of rows that are here; there must be values."""
+        assert self.values is not None, "too many keys are looked for by Spark"
+        if not self.values:
+            return table.slice(0, 0)
+        asked = zip(self.columns, zip(*self.values, strict=True), strict=True)
+        masks = [pc.is_in(table[column], pa.array(set(values), table[column].type)) for column, values in asked]
+        return table.filter(reduce(pc.and_, masks))
+
 
 def lookup_of(columns: tuple[str, ...], frame: DataFrame) -> Lookup:
     """A small batch is taken as it is; only of a larger one it is worth a shuffle to find out how many keys it has."""
@@ -57,10 +69,48 @@ def lookup_of(columns: tuple[str, ...], frame: DataFrame) -> Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One join of a table by columns of its key; `keys` are the other side's, with those columns' names."""
+    """One join of a table by columns of its key; `keys` are the other side's, with those columns' names.
+
+    `asked` are the ids that Spark gave the other side's columns; None for what is computed.
+    """
 
     columns: tuple[str, ...]
     keys: DataFrame
+    asked: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """Columns of a batch that say which keys of a table are asked for.
+
+    What one plan shows is true of the query, whatever its batches hold: the next batch needs no plan to be looked at.
+    Rows that the query leaves out before the join are asked for as well, which does no harm.
+    """
+
+    columns: tuple[str, ...]
+    asked: tuple[tuple[str, ...], ...]
+
+    def lookup(self, batch: DataFrame) -> Lookup:
+        from pyspark.sql import functions as f
+
+        frames = (
+            batch.select(
+                *(f.col(_quoted(name)).alias(column) for name, column in zip(names, self.columns, strict=True))
+            )
+            for names in self.asked
+        )
+        return lookup_of(self.columns, reduce(lambda one, other: one.union(other), frames))
+
+
+def key_columns(uses: Sequence[Use], batch: DataFrame) -> KeyColumns | None:
+    """None unless every key is a column of the batch as it is."""
+    plan = batch._jdf.queryExecution().analyzed()
+    names = {str(column.exprId()): str(column.name()) for column in elements_of(plan.output())}
+    asked = [tuple(names[key] for key in use.asked if key in names) for use in uses]
+    columns = uses[0].columns
+    if len(set(names.values())) < len(names) or any(use.columns != columns for use in uses):
+        return None
+    return KeyColumns(columns, tuple(asked)) if all(len(each) == len(columns) for each in asked) else None
 
 
 def uses_of(frame: DataFrame, tables: Mapping[str, Sequence[str]]) -> dict[str, list[Use]]:
@@ -112,7 +162,11 @@ def _use(frame: DataFrame, join: Any, side: str, tables: Mapping[str, Sequence[s
     session = frame.sparkSession
     rows = Frame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, other), session)
     keys = rows.select(*(_column(jvm, asked, name) for name, asked in pairs))
-    return url, Use(tuple(name for name, _ in pairs), keys)
+    return url, Use(tuple(name for name, _ in pairs), keys, tuple(_id_of(asked) for _, asked in pairs))
+
+
+def _id_of(expression: Any) -> str | None:
+    return str(expression.exprId()) if expression.nodeName() == "AttributeReference" else None
 
 
 def _column(jvm: Any, expression: Any, name: str) -> Any:
@@ -146,6 +200,10 @@ def _url_of(node: Any, tables: Mapping[str, Sequence[str]]) -> str | None:
         return None
     paths = [str(path.toUri()) for path in elements_of(node.relation().location().rootPaths())]
     return next((url for url in tables if [_plain(url)] == [_plain(path) for path in paths]), None)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _plain(url: str) -> str:

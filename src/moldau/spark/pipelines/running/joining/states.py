@@ -27,15 +27,8 @@ from moldau.spark.offsets.positions import end_offsets, start_offsets
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.pipelines.plan import Plan, Source
-from moldau.spark.pipelines.running.joining.keys import Lookup
-from moldau.spark.pipelines.running.sources import (
-    TOMBSTONE,
-    identity,
-    newest_records,
-    newest_rows,
-    read_options,
-    unpacked,
-)
+from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable, changed_records
+from moldau.spark.pipelines.running.sources import TOMBSTONE, newest_records, read_options, unpacked
 from moldau.spark.reading.batch_reader import MoldauReader
 from moldau.spark.reading.data_loss import DataLossError, losses_between, raise_or_warn
 from moldau.spark.reading.typed_columns import schema_of
@@ -43,7 +36,6 @@ from moldau.spark.storage import Folder, folder_of, is_url
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 # What the driver keeps in memory of a table. A table that changed more than that gets a new snapshot, by Spark.
 CHANGES_MAX = 20_000
@@ -72,35 +64,6 @@ class Pin:
 def pin_of(text: bytes) -> Pin:
     told = json.loads(text)
     return Pin(offsets_from_json(told["offsets"]), told["snapshot"], tuple(told["changes"]))
-
-
-@dataclass(frozen=True, slots=True)
-class PinnedTable:
-    """The rows of a table at a pin, all of them or those of some keys."""
-
-    source: Source
-    snapshot_url: str
-    snapshot: DataFrame
-    changes: pa.Table | None
-    schema: StructType
-
-    def rows(self, spark: SparkSession, lookup: Lookup | None = None) -> DataFrame:
-        from pyspark.sql import functions as f
-
-        kept = self.snapshot if lookup is None else lookup.rows_of(self.snapshot)
-        if self.changes is None:
-            return newest_rows(kept, self.source)
-        changed = changed_records(spark, self.changes, self.schema, self.source)
-        replaced = changed.select(identity(self.source).alias("_replaced"))
-        kept = kept.join(f.broadcast(replaced), identity(self.source) == f.col("_replaced"), "left_anti")
-        changed = changed if lookup is None else lookup.rows_of(changed)
-        return newest_rows(kept.unionByName(changed, allowMissingColumns=True), self.source)
-
-
-def changed_records(spark: SparkSession, changes: pa.Table, schema: StructType, source: Source) -> DataFrame:
-    """Each record's newest state; of plain records only those are kept, change events are compared as rows."""
-    records = unpacked(spark.createDataFrame(changes, schema), source)
-    return newest_records(records, source) if source.are_changes else records
 
 
 class TableState:

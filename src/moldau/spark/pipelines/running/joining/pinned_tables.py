@@ -1,0 +1,125 @@
+"""The rows of a table at a pin: all of them by Spark, or those of a few keys, found here and handed to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from moldau.spark.pipelines.plan import Source
+from moldau.spark.pipelines.running.joining.keys import Lookup
+from moldau.spark.pipelines.running.sources import (
+    RECORD_COLUMNS,
+    TOMBSTONE,
+    identity,
+    newest_records,
+    newest_rows,
+    unpacked,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+IDENTITY = ("topic", "partition", "key")
+PLACE = "_place"
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedTable:
+    """What a batch sees of a table."""
+
+    source: Source
+    snapshot_url: str
+    snapshot: DataFrame
+    changes: pa.Table | None
+    schema: StructType
+
+    def rows(self, spark: SparkSession, lookup: Lookup | None = None) -> DataFrame:
+        from pyspark.sql import functions as f
+
+        if lookup is not None and lookup.values is not None and self._are_plain_rows():
+            return spark.createDataFrame(self._few_rows(lookup), _without_tombstone(self.snapshot.schema))
+        kept = self.snapshot if lookup is None else lookup.rows_of(self.snapshot)
+        if self.changes is None:
+            return newest_rows(kept, self.source)
+        changed = changed_records(spark, self.changes, self.schema, self.source)
+        replaced = changed.select(identity(self.source).alias("_replaced"))
+        kept = kept.join(f.broadcast(replaced), identity(self.source) == f.col("_replaced"), "left_anti")
+        changed = changed if lookup is None else lookup.rows_of(changed)
+        return newest_rows(kept.unionByName(changed, allowMissingColumns=True), self.source)
+
+    def _are_plain_rows(self) -> bool:
+        """Records as they come, in the shape that they had when the snapshot was made."""
+        names = _without_tombstone(self.snapshot.schema).names
+        return not self.source.are_changes and names == list(_columns_of(self.schema.names, _fields(self.schema)))
+
+    def _few_rows(self, lookup: Lookup) -> pa.Table:
+        """The rows of a few keys: Spark looks into the snapshot, and the rest takes no shuffle and no broadcast."""
+        rows = lookup.rows_of(self.snapshot).drop(TOMBSTONE).toArrow()
+        if self.changes is not None:
+            fresh = lookup.found_in(_unpacked(self.changes))
+            rows = pa.concat_tables([_without_replaced(rows, self.changes), fresh.cast(rows.schema)])
+        return _newest(rows, self.source.keys)
+
+
+def changed_records(spark: SparkSession, changes: pa.Table, schema: StructType, source: Source) -> DataFrame:
+    """Each record's newest state; of plain records only those are kept, change events are compared as rows."""
+    records = unpacked(spark.createDataFrame(changes, schema), source)
+    return newest_records(records, source) if source.are_changes else records
+
+
+def _without_tombstone(schema: StructType) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType([field for field in schema if field.name != TOMBSTONE])
+
+
+def _fields(schema: StructType) -> list[str] | None:
+    """Of a typed value; any other is one column."""
+    from pyspark.sql.types import StructType
+
+    value = schema["value"].dataType
+    return value.names if isinstance(value, StructType) else None
+
+
+def _columns_of(names: Sequence[str], fields: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """The columns of a table's row, each with where a record has it; `unpacked` is the same for Spark."""
+    values: dict[str, tuple[str, ...]] = {field: ("value", field) for field in fields or ()}
+    return (values or {"value": ("value",)}) | {
+        alias: (name,) for name, alias in RECORD_COLUMNS.items() if name in names
+    }
+
+
+def _unpacked(records: pa.Table) -> pa.Table:
+    kind = records.schema.field("value").type
+    fields = [field.name for field in kind] if pa.types.is_struct(kind) else None
+    columns = _columns_of(records.column_names, fields)
+    return pa.table(
+        {
+            column: records[place[0]] if len(place) == 1 else pc.struct_field(records[place[0]], place[1])
+            for column, place in columns.items()
+        }
+    )
+
+
+def _without_replaced(rows: pa.Table, changes: pa.Table) -> pa.Table:
+    """A later record of its key replaces a row, whatever is in it; one without a key is nobody's successor."""
+    named = pa.table({name: rows[RECORD_COLUMNS[name]] for name in IDENTITY})
+    later = changes.select(IDENTITY).cast(named.schema)
+    stays = named.append_column(PLACE, pa.array(range(rows.num_rows))).join(later, IDENTITY, join_type="left anti")
+    return rows.take(stays[PLACE].sort())
+
+
+def _newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Of each key: records of different keys, or of different partitions, may be about the same row."""
+    newest: dict[tuple[Any, ...], tuple[Any, int]] = {}
+    named = zip(*(rows[key].to_pylist() for key in keys), strict=True)
+    ages = zip(rows["_timestamp"].to_pylist(), rows["_offset"].to_pylist(), strict=True)
+    for place, (key, age) in enumerate(zip(named, ages, strict=True)):
+        if key not in newest or age > newest[key][0]:
+            newest[key] = (age, place)
+    return rows.take(pa.array(sorted(place for _, place in newest.values()), pa.int64()))

@@ -1,0 +1,72 @@
+"""The rows of a few keys are the same whether Spark finds them or we do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from moldau.spark.pipelines.loading import load
+from moldau.spark.pipelines.running.joining.keys import Lookup
+from moldau.spark.pipelines.running.joining.states import TableState
+from tests.spark.topics import Topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = """
+    set bootstrap.servers = '{bootstrap}';
+    create stream orders from topic '{topic}';
+    create table customers from topic '{topic}' key (id)
+        with (valueFormat = json, valueSchema = 'id string, name string, since timestamp', includeHeaders = true);
+    create sink all into topic 'nowhere' as select o.key, c.name from orders o join customers c on c.id = o.key;
+"""
+ASKED = ("ann", "bob", "eve", "fay", "gus", "nobody")
+
+
+def test_few_rows_are_those_that_spark_finds(
+    spark: SparkSession, topics: Topics, bootstrap: str, tmp_path: Path
+) -> None:
+    topic = topics.create(partitions=2)
+    path = tmp_path / "pipeline.sql"
+    path.write_text(TABLE.format(bootstrap=bootstrap, topic=topic))
+    plan = load(path)
+    (source,) = (one for one in plan.sources if one.name == "customers")
+
+    def put(key: str | None, id: str | None, name: str = "", *, partition: int = 0) -> None:
+        row = {"id": id, "name": name, "since": "2026-01-31T12:00:00.123456Z"}
+        value = None if id is None else json.dumps(row)
+        topics.produce(topic, [value], key=key, partition=partition, headers=[("from", b"test")])
+
+    state = TableState(source, plan, str(tmp_path / "checkpoint"))
+    for name in ("ann", "bob", "eve", "fay", "zoe"):
+        put(name, name, "before")
+    put("another key", "gus", "older")
+    put(None, "gus", "newer, and nobody's successor", partition=1)
+    found = [_rows(spark, state, batch=0)]
+    put("ann", "ann", "after")
+    put("bob", None)
+    put("eve", "fay", "in the place of eve", partition=0)
+    put("fay", "fay", "of another partition, so both are kept", partition=1)
+    put("another key", None)
+    found.append(_rows(spark, state, batch=1))
+    put("ann", "somebody else")
+    found.append(_rows(spark, state, batch=2))
+    assert [sorted(rows) for rows in found] == [
+        ["ann", "bob", "eve", "fay", "gus"],
+        ["ann", "fay", "gus"],
+        ["fay", "gus"],
+    ]
+    assert found[1]["ann"]["name"] == "after"
+
+
+def _rows(spark: SparkSession, state: TableState, batch: int) -> dict[str, Any]:
+    table = state.pinned(spark, batch)
+    frame = spark.createDataFrame([(name,) for name in ASKED], "id string")
+    values = [(name,) for name in ASKED]
+    by_spark = table.rows(spark, Lookup(("id",), frame, None))
+    by_us = table.rows(spark, Lookup(("id",), frame, values))
+    assert by_us.schema.simpleString() == by_spark.schema.simpleString()
+    rows: dict[str, Any] = {row["id"]: row.asDict() for row in by_us.collect()}
+    assert rows == {row["id"]: row.asDict() for row in by_spark.collect()}
+    return rows
