@@ -1,6 +1,9 @@
 """Spark's DDL for types, `id BIGINT NOT NULL, tags ARRAY<STRING>`, read without a JVM.
 
-Spark parses DDL in the JVM, and a data source's schema is asked for in a Python process that has none.
+Spark's own parser is in the JVM, and reached through a session. Processes of a data source have no session, neither
+where its schema is asked for nor in tasks. A schema can be given to Spark as text there, but tasks would get it back
+without its NOT NULL, which decides what fits. Where there is a session, in pipelines and `moldau sql`, Spark's parser
+reads the text (`pipelines/running/schemas.py`); a test holds the two against each other.
 """
 
 from __future__ import annotations
@@ -12,10 +15,9 @@ import pyarrow as pa
 from moldau.spark.formats.interface import FormatError
 from moldau.spark.formats.type_names import struct_of
 
-TOKENS = re.compile(
-    r"\s*(?:(?P<quoted>`(?:[^`]|``)+`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<word>\w+)|(?P<sign>[<>(),:]))"
-)
+TOKEN = re.compile(r"`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+|[<>(),:]", re.DOTALL)
+NUMBER = re.compile(r"\d+(?:e\d+)?(?:bd|[lsydf])?", re.IGNORECASE)  # of any type; no name of a column as it stands
+BETWEEN = re.compile(r"(?:\s|--[^\n]*|/\*.*?\*/)*", re.DOTALL)
 
 SIMPLE: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -38,6 +40,7 @@ SIMPLE: dict[str, pa.DataType] = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 SUPPORTED = ", ".join([*SIMPLE, "decimal(p,s)", "array<t>", "map<k,v>", "struct<name: t, ...>"])
+DECIMAL_DIGITS = 10  # where a decimal says nothing
 DECIMAL_DIGITS_MAX = 38
 
 
@@ -63,16 +66,19 @@ def decimal_of(precision: int, scale: int, *, place: str) -> pa.DataType:
 
 
 def _tokens(text: str, *, place: str) -> list[str]:
-    tokens, at = [], 0
-    while text[at:].strip():
-        match = TOKENS.match(text, at)
+    tokens, at = [], _after_blanks(text, 0)
+    while at < len(text):
+        match = TOKEN.match(text, at)
         if match is None:
-            raise FormatError(
-                f"{place}: {text[at:].strip()[:20]!r} is not understood at character {at + 1} of {text!r}"
-            )
-        tokens.append(match.group().strip())
-        at = match.end()
+            raise FormatError(f"{place}: {text[at : at + 20]!r} is not understood at character {at + 1} of {text!r}")
+        tokens.append(match.group())
+        at = _after_blanks(text, match.end())
     return tokens
+
+
+def _after_blanks(text: str, at: int) -> int:
+    blanks = BETWEEN.match(text, at)
+    return blanks.end() if blanks else at
 
 
 class _Parser:
@@ -113,8 +119,8 @@ class _Parser:
             return nested[name]()
         if name in {"decimal", "dec", "numeric"}:
             return self.decimal()
-        if name in {"char", "varchar"}:
-            self.sizes()
+        if name in {"char", "character", "varchar"}:
+            self.sizes(at_most=1)
             return pa.string()
         if name not in SIMPLE:
             raise FormatError(f"{self.place}: type {word or 'missing at the end'!r} is not one of {SUPPORTED}")
@@ -138,23 +144,23 @@ class _Parser:
         return struct_of(fields, place=self.place)
 
     def decimal(self) -> pa.DataType:
-        sizes = self.sizes() if self.peek() == "(" else []
-        precision, scale = (*sizes, 10, 0)[:2] if not sizes else (sizes[0], sizes[1] if len(sizes) > 1 else 0)
-        return decimal_of(precision, scale, place=self.place)
+        sizes = self.sizes(at_most=2) if self.peek() == "(" else [DECIMAL_DIGITS]
+        return decimal_of(sizes[0], sizes[1] if len(sizes) > 1 else 0, place=self.place)
 
-    def sizes(self) -> list[int]:
+    def sizes(self, *, at_most: int) -> list[int]:
         self.expect("(")
-        sizes = []
-        while True:
-            token = self.take()
-            if not token.isdecimal():
-                raise FormatError(f"{self.place}: expected a number, found {token or 'the end'!r}")
-            sizes.append(int(token))
-            if self.peek() != ",":
-                break
+        sizes = [self.number()]
+        while self.peek() == "," and len(sizes) < at_most:
             self.take()
+            sizes.append(self.number())
         self.expect(")")
         return sizes
+
+    def number(self) -> int:
+        token = self.take()
+        if not token.isdecimal():
+            raise FormatError(f"{self.place}: expected a number, found {token or 'the end'!r}")
+        return int(token)
 
     def fields(self, *, until: str) -> list[pa.Field]:
         fields: list[pa.Field] = []
@@ -166,9 +172,11 @@ class _Parser:
 
     def field(self) -> pa.Field:
         token = self.take()
-        if not token or token in "<>(),:" or token[0] in "'\"":
+        if not token or token in "<>(),:" or token[0] in "'\"" or NUMBER.fullmatch(token):
             raise FormatError(f"{self.place}: expected a column's name, found {token or 'the end'!r}")
         name = token[1:-1].replace("``", "`") if token.startswith("`") else token
+        if name == token and not token.isascii():
+            raise FormatError(f"{self.place}: the name {token} has to be in backticks")
         if self.peek() == ":":
             self.take()
         field_type = self.type_()
@@ -180,6 +188,11 @@ class _Parser:
             nullable = False
         if self.peek().lower() == "comment":
             self.take()
-            while self.peek()[:1] in ("'", '"'):  # texts side by side are one text
-                self.take()
+            self.comment(name)
         return pa.field(name, field_type, nullable=nullable)
+
+    def comment(self, name: str) -> None:
+        if self.peek()[:1] not in ("'", '"'):
+            raise FormatError(f"{self.place}: column {name}: COMMENT must be followed by a text in quotes")
+        while self.peek()[:1] in ("'", '"'):  # texts side by side are one text
+            self.take()

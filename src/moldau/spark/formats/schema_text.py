@@ -13,6 +13,10 @@ from moldau.spark.formats.ddl import SIMPLE, SUPPORTED, decimal_of, parse_ddl
 from moldau.spark.formats.interface import FormatError
 from moldau.spark.formats.type_names import struct_of
 
+SIZED_TEXT = re.compile(r"(?:var)?char\(\d+\)")
+COLLATIONS = "__COLLATIONS"  # where Spark's JSON has what the name of the type does not say
+NO_COLLATIONS = "a collation is no part of a record; give the column one after the read"
+
 JSON_SCHEMA_STRINGS = {"date": pa.date32(), "date-time": pa.timestamp("us", "UTC")}
 JSON_SCHEMA_SIMPLE = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64()}
 
@@ -22,13 +26,27 @@ def parse_schema_text(text: str, *, place: str) -> pa.DataType:
     stripped = text.strip()
     if not stripped:
         raise FormatError(f"{place} is empty; give Spark DDL such as 'id BIGINT, name STRING'")
-    if not stripped.startswith("{"):
-        return parse_ddl(stripped, place=place)
     try:
-        document = json.loads(stripped)
+        return _parsed_json(stripped, place=place) if is_json(stripped) else parse_ddl(stripped, place=place)
+    except RecursionError:
+        raise FormatError(f"{place}: types are nested too deeply") from None
+
+
+def is_json(text: str) -> bool:
+    """An object, or the name of a type as Spark's JSON has it."""
+    return text.startswith(("{", '"'))
+
+
+def _parsed_json(text: str, *, place: str) -> pa.DataType:
+    try:
+        document = json.loads(text)
     except ValueError as error:
         raise FormatError(f"{place} begins like JSON and is not: {error}") from None
-    if "fields" in document or (document.get("type") in {"array", "map"} and "items" not in document):
+    if (
+        isinstance(document, str)
+        or "fields" in document
+        or (document.get("type") in {"array", "map"} and "items" not in document)
+    ):
         return from_spark_json(document, place=place)
     return from_json_schema(document, place=place)
 
@@ -56,6 +74,8 @@ def from_spark_json(document: Any, *, place: str) -> pa.DataType:
 
 
 def _spark_field(field: Any, *, place: str) -> pa.Field:
+    if COLLATIONS in field.get("metadata", {}):
+        raise FormatError(f"{place}: field {field['name']}: {NO_COLLATIONS}")
     return pa.field(
         str(field["name"]), from_spark_json(field["type"], place=place), nullable=bool(field.get("nullable", True))
     )
@@ -65,6 +85,8 @@ def _spark_simple(name: str, *, place: str) -> pa.DataType:
     decimal = re.fullmatch(r"decimal(?:\((\d+),\s*(-?\d+)\))?", name)
     if decimal:
         return decimal_of(int(decimal[1] or 10), int(decimal[2] or 0), place=place)
+    if SIZED_TEXT.fullmatch(name):
+        return pa.string()
     if name not in SIMPLE:
         raise FormatError(f"{place}: type {name!r} is not one of {SUPPORTED}")
     return SIMPLE[name]

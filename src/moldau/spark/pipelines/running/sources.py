@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from moldau.spark.formats.interface import FormatError
+from moldau.spark.formats.schema_text import parse_schema_text
+from moldau.spark.formats.type_names import struct_fields
 from moldau.spark.options import PREFIXES, READ_COMMITTED
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
+from moldau.spark.pipelines.running.schemas import schemas_by_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -72,11 +78,15 @@ def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
 
 
 def read_options(source: Source, plan: Plan) -> dict[str, str]:
-    """The options of a read of the source's topics."""
+    """The options of a read of the source's topics. Needs a session: Spark reads the schemas."""
     options = topic_options(source.endpoint, plan)
     subscribe = "subscribePattern" if source.endpoint.connector is Connector.PATTERN else "subscribe"
     options[subscribe] = source.endpoint.location
-    return _envelope(options, source) if source.are_changes else options
+    try:
+        options = schemas_by_spark(options)
+        return _envelope(options, source) if source.are_changes else options
+    except FormatError as wrong:
+        raise PipelineError(source.place, f"{source.name}: {wrong}") from None
 
 
 def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[str, str]) -> DataFrame:
@@ -97,23 +107,20 @@ def starting_at(options: dict[str, str], starting: Mapping[str, str]) -> dict[st
 
 def _envelope(options: dict[str, str], source: Source) -> dict[str, str]:
     """The row's schema becomes that of Debezium's envelope around it."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     given = {key.lower(): key for key in options}
     if "valueschema" not in given:
         raise PipelineError(source.place, f"change events of {source.name} need valueSchema: the columns of a row")
-    row = _typed_fields(options[given["valueschema"]])
-    envelope = f"before struct<{row}>, after struct<{row}>, op string, ts_ms bigint"
+    asked = parse_schema_text(options[given["valueschema"]], place="option valueSchema")
+    if not pa.types.is_struct(asked):
+        raise PipelineError(source.place, f"change events of {source.name}: valueSchema has to be the columns of a row")
+    # The row before a change may have its key alone, whatever the columns of a row must have.
+    row = pa.struct([field.with_nullable(True) for field in struct_fields(asked)])
+    envelope = [("before", row), ("after", row), ("op", pa.string()), ("ts_ms", pa.int64())]
     # Connect's JSON converter puts a schema beside each event, unless it is told not to: both shapes are understood.
-    wrapped = f"{envelope}, payload struct<{_typed_fields(envelope)}>"
-    return {**options, "valueFormat": "json", given["valueschema"]: wrapped}
-
-
-def _typed_fields(ddl: str) -> str:
-    """`a int, b string` as it stands inside of `struct<…>`."""
-    from pyspark.sql.types import StructType
-
-    parsed = StructType.fromDDL(ddl)
-    assert isinstance(parsed, StructType), "columns make a struct"
-    return ", ".join(f"`{field.name}`: {field.dataType.simpleString()}" for field in parsed.fields)
+    wrapped = pa.schema([*envelope, ("payload", pa.struct(envelope))])
+    return {**options, "valueFormat": "json", given["valueschema"]: from_arrow_schema(wrapped).json()}
 
 
 def unpacked(frame: DataFrame, source: Source) -> DataFrame:
