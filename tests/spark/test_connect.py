@@ -135,9 +135,9 @@ def test_a_project_of_declarative_pipelines(server: str, topics: Topics, tmp_pat
     source, target = topics.create(partitions=2), topics.create()
     topics.produce(source, [b"%d" % each for each in range(100)])
     (tmp_path / "spark-pipeline.yml").write_text(
-        f"name: {source}\nstorage: {(tmp_path / 'storage').as_uri()}\nlibraries:\n  - glob: {{include: copy.py}}\n"
+        f"name: {source}\nstorage: {(tmp_path / 'storage').as_uri()}\nlibraries:\n  - glob: {{include: flows.py}}\n"
     )
-    (tmp_path / "copy.py").write_text(COPY.format(bootstrap=topics.bootstrap, source=source, target=target))
+    (tmp_path / "flows.py").write_text(COPY.format(bootstrap=topics.bootstrap, source=source, target=target))
     run = command("pipeline", "run", str(tmp_path), "--once", "--master", server)
     ended = subprocess.run(run, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert ended.returncode == 0, ended.stderr
