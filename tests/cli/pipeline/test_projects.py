@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from tests.brokers import PROJECT
 from tests.cli.conftest import Tool
 from tests.cli.pipeline.test_command import running, wait_for
+from tests.spark.topics import Topics
 
 pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
 pytest.importorskip("yaml", reason="the extra `pipelines` is not installed")
@@ -60,7 +63,9 @@ def test_the_life_of_a_project(
         return done("consume", f"{topic}-large", "-b", "-e", "-X", "isolation.level=read_committed").splitlines()
 
     done("topics", "create", f"{topic}-large")
-    done("produce", topic, stdin=order(1, 120) + "no order\n" + order(2, 7))
+    done("produce", topic, stdin=order(1, 120) + order(2, 7))
+    topics = Topics(bootstrap)
+    topics.produce(topic, [b"no order \xff"], key=b"\x00k", headers=[("trace", b"\xfe"), ("empty", None)])
     said, view = tmp_path / "run.err", project / "transformations" / "customers.sql"
     with running(bootstrap, "run", str(project), "--every", "1s", *MASTER, error=said) as process:
         wait_for(lambda: (row().get("rows"), row().get("rejected")) == (3, {topic: 1}), "three records")
@@ -69,6 +74,10 @@ def test_the_life_of_a_project(
         second = tool("pipeline", "run", str(project))
         assert second.returncode == 1
         assert "runs this pipeline already" in second.stderr
+        (letter,) = topics.rows(f"{topic}.dead-letters")
+        assert (letter.key, letter.value) == (b"\x00k", b"no order \xff")
+        assert letter.headers[:2] == (("trace", b"\xfe"), ("empty", None))
+        assert ("moldau.dead-letter.topic", topic.encode()) in letter.headers
         wait_for(lambda: len(large()) == 1, "the large order")
         # A file that is broken while the project runs is told, and taken again when it is mended.
         sound = view.read_text()
@@ -109,6 +118,167 @@ def test_a_spark_that_dies_ends_it(bootstrap: str, tool: Tool, project: Path, tm
     assert "shop: Spark is gone" in said.read_text()
     assert "Traceback" not in said.read_text()
     assert "failed" in tool("pipeline", "status", str(project)).stdout
+
+
+def alter(project: Path, old: str, new: str) -> None:
+    path = project / "transformations" / "orders.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+UDF = """\
+from pyspark.sql.functions import udf
+
+
+@udf("string")
+def checked(name):
+    return {"ada": "Ada"}[name]
+
+"""
+
+
+def use_a_function(project: Path) -> None:
+    """One that knows a single customer."""
+    alter(project, "spark = SparkSession.active()", f"{UDF}\nspark = SparkSession.active()")
+    alter(project, 'select("value.*")', 'select("value.*").withColumn("customer", checked("customer"))')
+
+
+def keep_letters_from_being_written(project: Path) -> None:
+    alter(project, '"deadletter"', '"fail"')
+
+
+def leave_it(project: Path) -> None:
+    assert project.is_dir()
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("prepare", "arguments", "stdin", "reason"),
+    [
+        (use_a_function, ("produce", "{topic}"), order(2, 7).replace("ada", "bob"), "KeyError: 'bob'"),
+        (keep_letters_from_being_written, ("produce", "{topic}"), "no order\n", "not JSON"),
+        (leave_it, ("topics", "delete", "{topic}"), "", "Data was lost, up to"),
+    ],
+)
+def test_what_fails_for_good_ends_it(
+    bootstrap: str, tool: Tool, done: Callable[..., str], project: Path, topic: str, tmp_path: Path,
+    prepare: Callable[[Path], None], arguments: tuple[str, ...], stdin: str, reason: str,
+) -> None:  # fmt: skip
+    """It worked, nobody has touched its files, and the next update would fail as this one did."""
+    prepare(project)
+    done("topics", "create", f"{topic}-large")
+    done("produce", topic, stdin=order(1, 120))
+    said = tmp_path / "run.err"
+    with running(bootstrap, "run", str(project), "--every", "1s", *MASTER, error=said) as process:
+        wait_for(lambda: '"rows": 1' in tool("pipeline", "status", str(project), "-o", "json").stdout, "an update")
+        assert tool(*(each.format(topic=topic) for each in arguments), stdin=stdin).returncode == 0
+        assert process.wait(240) == 1
+    told = [line for line in said.read_text().splitlines() if reason in line]
+    assert [line.startswith("shop: the update failed: spark_catalog.default.orders: ") for line in told] == [True]
+    assert "Traceback" not in said.read_text()
+    assert f"orders: {told[0].partition('orders: ')[2]}" in tool("pipeline", "status", str(project)).stdout
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(900)
+def test_what_may_pass_is_tried_again(
+    bootstrap: str, tool: Tool, done: Callable[..., str], project: Path, topic: str, tmp_path: Path
+) -> None:
+    alter(project, f'"{topic}")', f'"{topic}-later")')
+    done("topics", "create", f"{topic}-large")
+    once = tmp_path / "once.err"
+    with running(bootstrap, "run", str(project), "--once", *MASTER, error=once) as process:
+        assert process.wait(240) == 1
+    assert f"there is no {topic}-later at {bootstrap}" in once.read_text()
+    said = tmp_path / "run.err"
+    with running(bootstrap, "run", str(project), "--every", "1s", *MASTER, error=said) as process:
+        wait_for(lambda: "the update failed and is tried again in 1 s" in said.read_text(), "a failed update")
+        done("topics", "create", f"{topic}-later")
+        done("produce", f"{topic}-later", stdin=order(1, 120))
+        wait_for(lambda: '"rows": 1' in tool("pipeline", "status", str(project), "-o", "json").stdout, "an update")
+        done("pipeline", "stop", str(project))
+        assert process.wait(60) == 0
+    assert "Traceback" not in said.read_text()
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(900)
+def test_tables_are_computed_anew(
+    bootstrap: str, done: Callable[..., str], project: Path, topic: str, tmp_path: Path
+) -> None:
+    said = tmp_path / "run.err"
+
+    def update(*arguments: str) -> int:
+        with running(bootstrap, "run", str(project), "--once", *arguments, *MASTER, error=said) as process:
+            return process.wait(400)
+
+    def large() -> list[str]:
+        told = done("consume", f"{topic}-large", "-b", "-e", "-X", "isolation.level=read_committed").splitlines()
+        return [json.loads(each)["id"] for each in told]
+
+    def rows() -> int:
+        told = json.loads(done("pipeline", "status", str(project), "-o", "json"))
+        return int(next(one["rows"] for one in told if one["query"] == "orders"))
+
+    done("topics", "create", f"{topic}-large")
+    done("produce", topic, stdin=order(1, 120))
+    assert update() == 0, said.read_text()
+    done("produce", topic, stdin=order(2, 7))
+    # What it makes of an order has changed, and the table shall have it for all of them.
+    alter(project, 'select("value.*")', 'select("value.*").withColumn("amount", col("amount") * 2)')
+    alter(project, "from pyspark.sql import", "from pyspark.sql.functions import col\nfrom pyspark.sql import")
+    assert update("--full-refresh", "orders") == 0, said.read_text()
+    assert customers(project) == [("ada", 2, 254.0)]
+    assert (rows(), large()) == (2, ["o-1", "o-1"])
+    assert update("--full-refresh", "all") == 0, said.read_text()
+    assert customers(project) == [("ada", 2, 254.0)]
+    assert (rows(), large()) == (2, ["o-1", "o-1", "o-1"])
+    assert update("--full-refresh", "order") == 1
+    assert (
+        "shop: --full-refresh: there is no table or sink order; there is orders, large_orders, customers"
+        in said.read_text()
+    )
+    assert "Traceback" not in said.read_text()
+
+
+def session_of(process: subprocess.Popen[bytes]) -> list[str]:
+    """What runs of all that it started."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == process.pid and fields[0] != "Z":
+                found.append((stat.parent / "cmdline").read_text().replace("\0", " ")[:80])
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGKILL, -9)])
+def test_nothing_is_left_of_it(
+    bootstrap: str, tool: Tool, done: Callable[..., str], project: Path, topic: str, tmp_path: Path,
+    sent: signal.Signals, code: int,
+) -> None:  # fmt: skip
+    done("topics", "create", f"{topic}-large")
+    done("produce", topic, stdin=order(1, 120))
+    said = tmp_path / "run.err"
+    with running(bootstrap, "run", str(project), "--every", "1s", *MASTER, error=said) as process:
+        wait_for(lambda: '"rows": 1' in tool("pipeline", "status", str(project), "-o", "json").stdout, "an update")
+        assert len(session_of(process)) > 2
+        process.send_signal(sent)
+        assert process.wait(120) == code, said.read_text()
+        wait_for(lambda: not session_of(process), "its processes to end")
+    state = "not running" if sent is signal.SIGKILL else "stopped"
+    assert state in tool("pipeline", "status", str(project)).stdout
+    assert "Traceback" not in said.read_text()
+    stopped = tool("pipeline", "stop", str(project))
+    assert (stopped.returncode, stopped.stderr) == (1, "moldau pipeline: pipeline shop is not running\n")
 
 
 @pytest.mark.long

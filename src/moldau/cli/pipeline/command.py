@@ -129,7 +129,7 @@ def add_run_options(parser: ArgumentParser) -> None:
         "--full-refresh",
         action="append",
         metavar="NAME",
-        help="of a spark-pipeline.yml: compute this table anew first, or `all`",
+        help="of a spark-pipeline.yml: compute this table anew with the first update, or `all`; may be repeated",
     )
     parser.add_argument("--restarts", type=int, metavar="N", help="give a query up after N restarts (default: never)")
     parser.add_argument("--quiet", action="store_true", help="no progress, only what goes wrong")

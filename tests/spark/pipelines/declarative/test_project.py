@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau.spark.pipelines.declarative.project import is_project, load_project, spec_file_of, spec_of
+from moldau.spark.pipelines.declarative.project import is_project, load_project, spec_file_of, spec_of, versions_of
 from moldau.spark.pipelines.plan import PipelineError
 
 pytest.importorskip("yaml", reason="the extra `pipelines` is not installed")
@@ -74,3 +74,21 @@ def test_what_is_wrong_is_said_in_a_line(spec_file: Path, text: str, reason: str
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="can't be read"):
         load_project(tmp_path / "spark-pipeline.yml")
+
+
+def test_a_change_of_any_file_is_seen(spec_file: Path) -> None:
+    project, folder = load_project(spec_file), spec_file.parent / "transformations" / "inner"
+    folder.mkdir(parents=True)
+    (folder / "a.sql").write_text("select 1")
+    before = versions_of(project)
+    assert versions_of(project) == before
+    cache = folder / "__pycache__"
+    cache.mkdir()
+    (cache / "a.pyc").write_text("Python's own")
+    (spec_file.parent / "notes.txt").write_text("no part of it")
+    assert versions_of(project) == before
+    (folder / "a.sql").write_text("select 22")
+    changed = versions_of(project)
+    assert changed != before
+    spec_file.write_text("name: [\n")
+    assert versions_of(project) not in (before, changed)

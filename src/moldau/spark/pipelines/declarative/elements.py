@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -71,6 +71,17 @@ class Elements:
                 if wanted.lower() in (one.name.lower(), one.name.lower().rpartition(".")[2]):
                     return one
         return None
+
+    def others(self, names: Iterable[str]) -> list[str]:
+        """What an update fills beside these. Raises KeyError with a name that is no output of it."""
+        filled = [one for one in self.outputs.values() if one.kind is not OutputKind.TEMPORARY_VIEW]
+        named = []
+        for name in names:
+            one = self.output(name)
+            if one not in filled:
+                raise KeyError(name)
+            named.append(one)
+        return [one.name for one in filled if one not in named]
 
     def updated_flows(self) -> list[Flow]:
         """Those that an update runs: a temporary view is part of the flows that read it."""

@@ -37,11 +37,11 @@ class FlowTopics:
     options: SourceOptions
     group: str
 
-    def position(self) -> Position:
-        """Raises KafkaException or NoAnswer."""
+    def position(self, *, anew: bool = False) -> Position:
+        """`anew` is where a flow stands that forgets what it has read. Raises KafkaException or NoAnswer."""
         cluster = Cluster(self.options.client)
         places = cluster.places(self.options.subscription)
-        committed = self._committed()
+        committed = {} if anew else self._committed()
         # What nobody has read yet counts from where the partition begins.
         done = cluster.earliest([place for place in places if place not in committed]) | committed
         latest = cluster.latest(places)
@@ -80,10 +80,10 @@ def topics_of(query_name: str, sources: Iterable[DataSource]) -> tuple[FlowTopic
     return tuple(found)
 
 
-def position_of(topics: Iterable[FlowTopics]) -> Position | None:
+def position_of(topics: Iterable[FlowTopics], *, anew: bool = False) -> Position | None:
     """None where a flow reads no topics, or the cluster does not answer."""
     try:
-        found = [each.position() for each in topics]
+        found = [each.position(anew=anew) for each in topics]
     except (KafkaException, NoAnswer):
         return None
     return Position(sum(each.done for each in found), sum(each.lag for each in found)) if found else None

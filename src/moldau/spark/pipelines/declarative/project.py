@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from moldau.spark.pipelines.running.reasons import said_by
 
 if TYPE_CHECKING:
     from pyspark.pipelines.cli import PipelineSpec
+
+Versions = frozenset[tuple[str, int, int]]  # files by their paths, with the time of their last change and their size
 
 SPEC_NAMES = ("spark-pipeline.yml", "spark-pipeline.yaml")
 SUFFIXES = (".yml", ".yaml")
@@ -76,6 +79,25 @@ def spec_of(project: Project) -> PipelineSpec:
     except (TypeError, KeyError, AttributeError):
         reason = "libraries: expected a list of entries such as `- glob: {include: transformations/**}`"
         raise PipelineError(Location(project.spec_file.name, 1), reason) from None
+
+
+def versions_of(project: Project) -> Versions:
+    """Of the specification and of what it includes, to tell whether somebody has changed any of it."""
+    found = [project.spec_file]
+    with suppress(PipelineError, ValueError, NotImplementedError):  # Spark tells what is wrong with a pattern
+        for library in spec_of(project).libraries:
+            found += [path for path in project.folder.glob(library.include) if _is_definition(path)]
+    versions = []
+    for path in found:
+        with suppress(OSError):
+            seen = path.stat()
+            versions.append((str(path), seen.st_mtime_ns, seen.st_size))
+    return frozenset(versions)
+
+
+def _is_definition(path: Path) -> bool:
+    """As Spark has it: Python itself leaves files there."""
+    return path.is_file() and "__pycache__" not in path.parts
 
 
 def _read(spec_file: Path) -> Mapping[str, Any]:

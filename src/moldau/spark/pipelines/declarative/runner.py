@@ -1,4 +1,4 @@
-"""Keeping a project running: update after update; one that fails is tried again, later each time, and says why."""
+"""Keeping a project running: update after update. One that fails says why, and is tried again if that may help."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from typing import Any
 from moldau.core.clock import Clock, SystemClock
 from moldau.spark.pipelines.declarative.elements import DataSource, Elements
 from moldau.spark.pipelines.declarative.lag import FlowTopics, Position, position_of, topics_of
-from moldau.spark.pipelines.declarative.project import Project
+from moldau.spark.pipelines.declarative.project import Project, Versions, versions_of
 from moldau.spark.pipelines.declarative.server import ConnectServer
-from moldau.spark.pipelines.declarative.update import FlowEvent, Step, Update, UpdateFailed, WrongDefinition
+from moldau.spark.pipelines.declarative.update import (
+    ALL,
+    FlowEvent,
+    ProjectFailed,
+    Step,
+    Update,
+    UpdateFailed,
+    WrongDefinition,
+)
 from moldau.spark.pipelines.plan import PipelineError, Schedule
 from moldau.spark.pipelines.running.folders import PipelineFolder
 from moldau.spark.pipelines.running.reasons import said_by
@@ -117,6 +125,10 @@ class ProjectRunner:
         self._look_s = 0.0
         self._updated_ms: int | None = None
         self._streams: dict[str, list[DataSource]] = {}
+        self._anew: set[str] = set()  # the flows whose targets are computed anew in this update
+        self._full_refresh: Sequence[str] = ()
+        self._tried: Versions = frozenset()  # the files that the newest update began with
+        self._sound: Versions | None = None  # those of the last one that went well
 
     def stop(self) -> None:
         """Called by a signal's handler: only takes note."""
@@ -124,12 +136,15 @@ class ProjectRunner:
 
     def run(self, on_progress: Callable[[Sequence[RunningFlow]], None], *, full_refresh: Sequence[str] = ()) -> bool:
         """Until it is done, somebody stops it, or it failed for good. True when nothing failed."""
+        self._full_refresh = full_refresh
         try:
             while self._stopping_s is None:
                 next_s = time.monotonic() + (self._schedule.interval_ms or 0) / 1000
-                wrong = self._one_update(full_refresh, on_progress)
+                wrong = self._one_update(on_progress)
                 if wrong is None:
-                    self._failures, full_refresh = 0, ()
+                    self._failures, self._full_refresh = 0, ()
+                    for one in self.queries:
+                        one.state, one.reason = State.RUNNING, None
                 elif self._is_final(wrong):
                     break
                 else:
@@ -141,13 +156,12 @@ class ProjectRunner:
             self._finish()
         return not self._has_failed
 
-    def _one_update(
-        self, full_refresh: Sequence[str], on_progress: Callable[[Sequence[RunningFlow]], None]
-    ) -> Exception | None:
+    def _one_update(self, on_progress: Callable[[Sequence[RunningFlow]], None]) -> Exception | None:
         self._updates += 1
+        self._tried = versions_of(self._project)
         update = Update(self._server, self._project, on_elements=self._defined, on_event=self._heard)
         started_s = time.monotonic()
-        running = Updating(update, full_refresh)
+        running = Updating(update, self._full_refresh)
         interrupted = False
         while running.thread.is_alive():
             running.thread.join(WATCH_S)
@@ -161,8 +175,9 @@ class ProjectRunner:
                 elif time.monotonic() > self._stopping_s + 2 * STOP_GRACE_S:
                     break
                 interrupted = True
-        if running.wrong is None:
+        if running.wrong is None and not interrupted:
             self._updated_ms = int((time.monotonic() - started_s) * 1000)
+            self._sound = self._tried
         self._look_s = 0.0
         return None if interrupted else running.wrong
 
@@ -172,10 +187,9 @@ class ProjectRunner:
             return True  # a signal to the whole group of processes ends Spark's workers before us
         if self._server.has_died:
             reason = f"Spark is gone: {said_by(wrong)}"
-        elif isinstance(wrong, (WrongDefinition, PipelineError)) and self._updated_ms is None:
-            reason = str(wrong)  # it never worked, so it is the project
-        elif self._schedule.is_once or (self._restarts_max is not None and self._restarts >= self._restarts_max):
-            reason = f"the update failed: {_reason(wrong)}"
+        elif self._is_permanent(wrong) or self._is_given_up:
+            is_of_project = isinstance(wrong, (WrongDefinition, PipelineError))
+            reason = str(wrong) if is_of_project else f"the update failed: {_reason(wrong)}"
         else:
             return False
         self._say(f"{self._project.name}: {reason}")
@@ -183,6 +197,16 @@ class ProjectRunner:
         for one in self.queries:
             one.state = State.FAILED
         return True
+
+    @property
+    def _is_given_up(self) -> bool:
+        return self._schedule.is_once or (self._restarts_max is not None and self._restarts >= self._restarts_max)
+
+    def _is_permanent(self, wrong: Exception) -> bool:
+        """Files that have changed since they worked are being worked on: their failures last until the next change."""
+        is_worked_on = self._sound is not None and self._tried != self._sound
+        always_fails = wrong.is_permanent if isinstance(wrong, ProjectFailed) else isinstance(wrong, PipelineError)
+        return always_fails and not is_worked_on
 
     def _back_off(self, wrong: Exception) -> float:
         self._failures += 1
@@ -202,9 +226,9 @@ class ProjectRunner:
 
     def _defined(self, elements: Elements) -> None:
         """In the update's thread, before anything runs: files may have changed since the last update."""
-        known = {one.name: one for one in self.queries}
+        known, flows = {one.name: one for one in self.queries}, elements.updated_flows()
         found = []
-        for flow in elements.updated_flows():
+        for flow in flows:
             one = known.get(flow.name)
             if one is None:
                 target = elements.output(flow.target)
@@ -214,7 +238,10 @@ class ProjectRunner:
             one.update = self._updates
             found.append(one)
         self.queries = found
-        self._streams = {flow.name: elements.streams_of(flow) for flow in elements.updated_flows()}
+        self._streams = {flow.name: elements.streams_of(flow) for flow in flows}
+        targets = [elements.output(name) for name in self._full_refresh]
+        is_all = ALL in self._full_refresh
+        self._anew = {flow.name for flow in flows if is_all or elements.output(flow.target) in targets}
 
     def _heard(self, event: FlowEvent) -> None:
         one = self._named(event.flow)
@@ -223,15 +250,16 @@ class ProjectRunner:
         if event.step is Step.QUEUED and not one.topics:
             self._find_topics(one, event.flow)
         if event.step is Step.STARTING:
-            one.started_s, one.before = time.monotonic(), one.position
-        if event.step in ENDS:
-            one.state, one.reason = State.RUNNING, None
+            one.state, one.started_s, one.before = State.RUNNING, time.monotonic(), one.position
+        elif event.step in ENDS:
             one.took_ms = int((time.monotonic() - one.started_s) * 1000)
             one.rejected.outdate()
-        elif event.step is Step.FAILED:
-            if event.reason != one.reason:  # Spark itself tries a flow three times, and fails for the same reason
-                self._say(f"{self._project.name}: flow {one.name} failed: {event.reason}")
-            one.state, one.reason = State.WAITING, event.reason
+        elif event.failure is not None:
+            reason = event.failure.reason
+            # Spark itself tries a flow three times. What can only fail again is told once, at the update's end.
+            if reason != one.reason and not event.failure.is_permanent:
+                self._say(f"{self._project.name}: flow {one.name} failed: {reason}")
+            one.state, one.reason = State.WAITING, reason
         elif event.step is Step.SKIPPED:
             one.state, one.reason = State.WAITING, "it reads what failed"
 
@@ -239,7 +267,7 @@ class ProjectRunner:
         one.topics = topics_of(query_name, self._streams[one.name])
         ledgers = (topics.ledger() for topics in one.topics)
         one.rejected = RejectedRecords(frozenset(ledger for ledger in ledgers if ledger))
-        one.began = one.position = position_of(one.topics)
+        one.began = one.position = position_of(one.topics, anew=one.name in self._anew)
 
     def _named(self, told: str) -> RunningFlow | None:
         """Spark tells flows into tables with catalog and database."""
@@ -300,4 +328,4 @@ class ProjectRunner:
 
 
 def _reason(wrong: Exception) -> str:
-    return str(wrong) if isinstance(wrong, (WrongDefinition, UpdateFailed, PipelineError)) else said_by(wrong)
+    return str(wrong) if isinstance(wrong, (ProjectFailed, PipelineError)) else said_by(wrong)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from moldau.spark.pipelines.declarative.elements import Elements
 from moldau.spark.pipelines.declarative.project import Project, spec_of
 from moldau.spark.pipelines.declarative.server import ConnectServer
-from moldau.spark.pipelines.running.reasons import said_by
+from moldau.spark.pipelines.running.reasons import is_permanent, said_by
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
@@ -39,17 +39,28 @@ class Step(Enum):
     EXCLUDED = "EXCLUDED"
 
 
+class Failure(NamedTuple):
+    reason: str
+    is_permanent: bool = False  # the next attempt would fail in the same way
+
+
 class FlowEvent(NamedTuple):
     flow: str
     step: Step
-    reason: str | None = None
+    failure: Failure | None = None
 
 
-class WrongDefinition(Exception):
-    """The project itself is wrong, or Spark takes it for wrong: the same files fail again."""
+class ProjectFailed(Exception):
+    def __init__(self, reason: str, *, is_permanent: bool) -> None:
+        super().__init__(reason)
+        self.is_permanent = is_permanent
 
 
-class UpdateFailed(Exception):
+class WrongDefinition(ProjectFailed):
+    """The project itself is wrong, or Spark takes it for wrong."""
+
+
+class UpdateFailed(ProjectFailed):
     """Some flow failed while it ran."""
 
 
@@ -57,17 +68,17 @@ def flow_event(message: str) -> FlowEvent | None:
     """What Spark says about a flow; None for what it says about the run as a whole."""
     resolving = _RESOLVING.match(message)
     if resolving:
-        return FlowEvent(resolving[1], Step.FAILED, _reason(resolving[2]))
+        return FlowEvent(resolving[1], Step.FAILED, _failure(resolving[2]))
     found = _FLOW_EVENT.match(message)
     if not found or found[2] not in Step.__members__:
         return None
     step = Step[found[2]]
-    return FlowEvent(found[1], step, _reason(found[3]) if step is Step.FAILED else None)
+    return FlowEvent(found[1], step, _failure(found[3]) if step is Step.FAILED else None)
 
 
-def _reason(text: str) -> str | None:
-    said = _ERROR.split(text.strip(" .\n"), maxsplit=1)[-1]
-    return said_by(Exception(said)) if said else None
+def _failure(text: str) -> Failure:
+    told = Exception(_ERROR.split(text.strip(" .\n"), maxsplit=1)[-1] or "failed")
+    return Failure(said_by(told), is_permanent(told))
 
 
 class Update:
@@ -86,7 +97,7 @@ class Update:
         self._on_elements = on_elements
         self._on_event = on_event
         self._session: SparkSession | None = None
-        self._reasons: dict[str, str] = {}
+        self._failures: dict[str, Failure] = {}
 
     def run(self, *, dry: bool = False, full_refresh: Sequence[str] = ()) -> None:
         """Raises WrongDefinition, or UpdateFailed, or what Spark raises when it has gone."""
@@ -96,12 +107,12 @@ class Update:
         with self._server.session(spec.configuration) as self._session:
             try:
                 self._run(self._session, spec, dry=dry, full_refresh=full_refresh)
-            except (AnalysisException, ParseException) as wrong:
-                raise WrongDefinition(self._told() or said_by(wrong)) from None
-            except (WrongDefinition, UpdateFailed):
+            except ProjectFailed:
                 raise
+            except (AnalysisException, ParseException) as wrong:
+                raise self._failed(wrong, WrongDefinition) from None
             except Exception as wrong:
-                raise UpdateFailed(self._told() or said_by(wrong)) from None
+                raise self._failed(wrong, UpdateFailed) from None
 
     def interrupt(self) -> None:
         """From another thread: ends it now, wherever it is."""
@@ -120,12 +131,14 @@ class Update:
         graph, elements = self._defined(session, spec)
         self._on_elements(elements)
         everything = ALL in full_refresh
+        anew = [] if everything else list(full_refresh)
         results = start_run(
             session,  # type: ignore[arg-type]
             graph,
-            full_refresh=[] if everything else list(full_refresh),
+            full_refresh=anew,
             full_refresh_all=everything,
-            refresh=[],
+            # Spark would leave out the rest, which may read what is computed anew.
+            refresh=_rest(anew, elements) if anew else [],
             dry=dry,
             storage=spec.storage,
         )
@@ -136,15 +149,18 @@ class Update:
     def _note(self, event: FlowEvent | None) -> None:
         if event is None:
             return
-        if event.step is Step.FAILED:
-            self._reasons[event.flow] = event.reason or "failed"
-        elif event.step is Step.COMPLETED:
-            self._reasons.pop(event.flow, None)
+        if event.failure is not None:
+            self._failures[event.flow] = event.failure
+        elif event.step is Step.STARTING:  # and not when it has completed: Spark says that of attempts that fail, too
+            self._failures.pop(event.flow, None)
         self._on_event(event)
 
-    def _told(self) -> str:
+    def _failed(self, wrong: Exception, kind: type[ProjectFailed]) -> ProjectFailed:
         """What Spark said of single flows; the failure of the run only says that there were some."""
-        return "; ".join(f"{flow}: {reason}" for flow, reason in self._reasons.items())
+        if not self._failures:
+            return kind(said_by(wrong), is_permanent=is_permanent(wrong))
+        told = "; ".join(f"{flow}: {failure.reason}" for flow, failure in self._failures.items())
+        return kind(told, is_permanent=any(failure.is_permanent for failure in self._failures.values()))
 
     def _defined(self, session: SparkSession, spec: Any) -> tuple[str, Elements]:
         from pyspark.pipelines.cli import register_definitions
@@ -163,10 +179,20 @@ class Update:
             try:
                 register_definitions(self._project.spec_file, registry, spec, spark, graph)
             except WrongSql as wrong:
-                raise WrongDefinition(str(wrong)) from None
+                raise WrongDefinition(str(wrong), is_permanent=True) from None
             except Exception as wrong:
-                raise WrongDefinition(where_and_why(wrong, self._project.folder)) from None
+                why = where_and_why(wrong, self._project.folder)
+                raise WrongDefinition(why, is_permanent=not may_pass(wrong)) from None
         return graph, elements
+
+
+def _rest(anew: Sequence[str], elements: Elements) -> list[str]:
+    try:
+        return elements.others(anew)
+    except KeyError as unknown:
+        there = ", ".join(elements.others(())) or "nothing"
+        wrong = f"--full-refresh: there is no table or sink {unknown.args[0]}; there is {there}"
+        raise WrongDefinition(wrong, is_permanent=True) from None
 
 
 @contextmanager
@@ -185,6 +211,15 @@ def where_and_why(wrong: Exception, folder: Path) -> str:
         reason = f"{type(wrong).__name__}: {reason}"
     own = [frame for frame in traceback.extract_tb(wrong.__traceback__) if Path(frame.filename).is_relative_to(folder)]
     return f"{_short(own[-1].filename, folder)}:{own[-1].lineno}: {reason}" if own else reason
+
+
+def may_pass(wrong: Exception) -> bool:
+    """Of definitions: Spark, or what they look at, was out of reach; anything else is what the files say."""
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    if type(wrong) is SparkConnectGrpcException or isinstance(wrong, (ConnectionError, TimeoutError)):
+        return True
+    return "Traceback (most recent call last)" in str(wrong) and not is_permanent(wrong)
 
 
 def _short(name: str, folder: Path) -> str:

@@ -24,7 +24,7 @@ _PLAIN = ("RuntimeError", "ValueError", "NoAnswer", "OptionError", "RecordReject
 _PERMANENT = frozenset(
     (
         "OptionError", "FormatError", "PipelineError", "RecordRejected", "EncodingFailed", "SchemaMismatch", "NullKey",
-        "DataLossError", "ChangesLost", "BatchChanged", "TransactionExpired",
+        "DataLossError", "ChangesLost", "BatchChanged", "TransactionExpired", "AnalysisException", "ParseException",
         "ArithmeticError", "AssertionError", "AttributeError", "ImportError", "IndexError", "KeyError", "LookupError",
         "ModuleNotFoundError", "NameError", "SyntaxError", "TypeError", "UnicodeDecodeError", "UnicodeEncodeError",
         "ValueError", "ZeroDivisionError",
