@@ -19,7 +19,7 @@ from tests.cli.conftest import Tool, command, environment
 
 pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
 
-WAIT_S_MAX = 240.0
+WAIT_S_MAX = 600.0
 PIPELINE = """\
 create stream numbers from topic '{topic}' watermark _timestamp delay '1 minute'
     with (valueFormat = json, valueSchema = 'n bigint', onError = skip);
