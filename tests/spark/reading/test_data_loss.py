@@ -40,6 +40,7 @@ def test_the_report_names_all_of_it() -> None:
     losses = [Loss(A, 1, 4, "deleted"), Loss(B, 7, 8, "deleted")]
     told = report(losses)
     assert "up to 4 records in all" in told
+    assert "\n" not in told
     assert "topic 'orders' partition 0: offsets 1 to 3, up to 3 records (deleted)" in told
     assert "partition 1: offsets 7 to 7, up to 1 record (deleted)" in told
     with pytest.raises(DataLossError, match="failOnDataLoss is true"):

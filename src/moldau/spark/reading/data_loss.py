@@ -33,8 +33,8 @@ class DataLossError(RuntimeError):
 
     def __init__(self, losses: Sequence[Loss]) -> None:
         super().__init__(
-            f"{report(losses)}\nThe query stops because failOnDataLoss is true. "
-            "With failOnDataLoss=false it goes on with what is left."
+            f"{report(losses)}. The query stops because failOnDataLoss is true; "
+            "with failOnDataLoss=false it goes on with what is left"
         )
 
 
@@ -66,9 +66,10 @@ def losses_between(
 
 
 def report(losses: Sequence[Loss]) -> str:
+    """One line: of what a Python process raises Spark's users are told no more."""
     total = sum(loss.end - loss.start for loss in losses)
-    lines = "\n".join(f"  {loss}" for loss in losses)
-    return f"Data was lost, up to {total} record{'' if total == 1 else 's'} in all:\n{lines}"
+    told = "; ".join(map(str, losses))
+    return f"Data was lost, up to {total} record{'' if total == 1 else 's'} in all: {told}"
 
 
 def raise_or_warn(losses: Sequence[Loss], *, fail: bool) -> None:

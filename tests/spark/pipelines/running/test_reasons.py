@@ -45,6 +45,12 @@ Caused by: org.apache.spark.SparkException: Exception thrown in awaitResult:\x20
 Caused by: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012
 == SQL (line 1, position 1) ==
 """
+LOST = """\
+Failed when Python streaming data source perform partitions: Traceback (most recent call last):
+  File "/x/moldau/spark/reading/data_loss.py", line 77, in raise_or_warn
+moldau.spark.reading.data_loss.DataLossError: Data was lost, up to 1 record in all: topic 'orders' partition 0: \
+offsets 3 to 3
+"""
 PLAIN_PYTHON = """\
 Traceback (most recent call last):
   File "/x/pipeline.py", line 3, in view
@@ -62,6 +68,7 @@ KeyError: 'name'
         (AWAITED, "[DIVIDE_BY_ZERO] Division by zero."),
         (TASK, "[DIVIDE_BY_ZERO] Division by zero."),
         (PLAIN_PYTHON, "KeyError: 'name'"),
+        (LOST, "Data was lost, up to 1 record in all: topic 'orders' partition 0: offsets 3 to 3"),
         ("", "ValueError"),
     ],
 )

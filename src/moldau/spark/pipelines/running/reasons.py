@@ -18,7 +18,7 @@ _SAYS_NOTHING = re.compile(r"^Exception thrown in awaitResult|^Job aborted|^Writ
 _STATE = re.compile(r"\s*SQLSTATE: \w+.*$")
 _HINT = re.compile(r"^=+ .* =+$|^\s*$")
 # Names of errors that say nothing to somebody who did not write Spark or this package.
-_PLAIN = ("RuntimeError", "ValueError", "NoAnswer", "OptionError", "RecordRejected", "DataLost")
+_PLAIN = ("RuntimeError", "ValueError", "NoAnswer", "OptionError", "RecordRejected", "DataLossError")
 
 # A failure that the next attempt meets again: wrong options and data, mistakes of the program. Others may pass.
 _PERMANENT = frozenset(
