@@ -17,3 +17,12 @@ def test_warnings_are_shown_and_stacks_are_not() -> None:
         b"-------------------------------------------\n",
     ]
     assert [line for line in lines if judge.shows(line)] == [lines[1], lines[-1]]
+
+
+def test_a_count_is_shown_when_it_has_changed() -> None:
+    lines = [
+        b"%s: %d records did not fit so far and were written to dead letters (orders-1: %d)\n" % (query, count, count)
+        for query, count in ((b"orders", 1), (b"clicks", 1), (b"orders", 1), (b"orders", 2), (b"orders", 2))
+    ]
+    judge = Filter()
+    assert [judge.shows(line) for line in lines] == [True, True, False, True, False]

@@ -17,6 +17,8 @@ NOISE = re.compile(
 JAVA_STACK = re.compile(
     rb'^\s+at [\w.$/<>]+|^Exception in thread "|^Caused by: |^\s+\.\.\. \d+ (more|common)|^java\.lang\.'
 )
+# Each start of a query tells how many there are so far, and a project starts its queries with every update.
+REJECTED = re.compile(rb"^(.+): \d+ records did not fit so far and were ")
 PYTHON_STACK = b"Traceback (most recent call last):"
 STANDARD_ERROR = 2
 
@@ -26,6 +28,7 @@ class Filter:
 
     def __init__(self) -> None:
         self._in_python_stack = False
+        self._rejected: dict[bytes, bytes] = {}  # the newest line of each query
 
     def shows(self, line: bytes) -> bool:
         if line.startswith(PYTHON_STACK):
@@ -34,6 +37,11 @@ class Filter:
         if self._in_python_stack:
             self._in_python_stack = line.startswith((b" ", b"\t", b"\n"))
             return False
+        rejected = REJECTED.match(line)
+        if rejected:
+            is_known = self._rejected.get(rejected[1]) == line
+            self._rejected[rejected[1]] = line
+            return not is_known
         return not NOISE.match(line) and not JAVA_STACK.match(line)
 
 
