@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from moldau.spark.pipelines.declarative.elements import DataSource, Elements, Flow, Output, OutputKind, drawing_of
 from moldau.spark.pipelines.graph import as_dot, as_mermaid, as_text
 
@@ -63,10 +61,5 @@ def test_an_update_runs_what_is_kept_and_reads_topics_through_views() -> None:
     assert streams == {"orders": [ORDERS], "customers": [], "send_large_orders": []}
 
 
-def test_what_is_filled_beside_what_is_computed_anew() -> None:
-    elements = shop()
-    assert elements.others(["Spark_catalog.default.Orders"]) == ["customers", "large_orders"]
-    assert elements.others(()) == ["orders", "customers", "large_orders"]
-    for unknown in ("records", "order"):
-        with pytest.raises(KeyError, match=unknown):
-            elements.others(["orders", unknown])
+def test_what_can_be_computed_anew() -> None:
+    assert shop().tables() == ["orders", "customers"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -16,6 +16,9 @@ class OutputKind(Enum):
     MATERIALIZED_VIEW = "materialized view"
     TEMPORARY_VIEW = "temporary view"
     SINK = "sink"
+
+
+TABLES = (OutputKind.STREAMING_TABLE, OutputKind.MATERIALIZED_VIEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +75,9 @@ class Elements:
                     return one
         return None
 
-    def others(self, names: Iterable[str]) -> list[str]:
-        """What an update fills beside these. Raises KeyError with a name that is no output of it."""
-        filled = [one for one in self.outputs.values() if one.kind is not OutputKind.TEMPORARY_VIEW]
-        named = []
-        for name in names:
-            one = self.output(name)
-            if one not in filled:
-                raise KeyError(name)
-            named.append(one)
-        return [one.name for one in filled if one not in named]
+    def tables(self) -> list[str]:
+        """What can be computed anew by its name."""
+        return [one.name for one in self.outputs.values() if one.kind in TABLES]
 
     def updated_flows(self) -> list[Flow]:
         """Those that an update runs: a temporary view is part of the flows that read it."""

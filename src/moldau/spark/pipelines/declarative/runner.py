@@ -142,9 +142,10 @@ class ProjectRunner:
                 next_s = time.monotonic() + (self._schedule.interval_ms or 0) / 1000
                 wrong = self._one_update(on_progress)
                 if wrong is None:
-                    self._failures, self._full_refresh = 0, ()
-                    for one in self.queries:
-                        one.state, one.reason = State.RUNNING, None
+                    was_partial = bool(self._full_refresh) and ALL not in self._full_refresh
+                    self._succeeded()
+                    if was_partial:
+                        continue  # Spark has left out the rest, which may read what was computed anew
                 elif self._is_final(wrong):
                     break
                 else:
@@ -180,6 +181,11 @@ class ProjectRunner:
             self._sound = self._tried
         self._look_s = 0.0
         return None if interrupted else running.wrong
+
+    def _succeeded(self) -> None:
+        self._failures, self._full_refresh = 0, ()
+        for one in self.queries:
+            one.state, one.reason = State.RUNNING, None
 
     def _is_final(self, wrong: Exception) -> bool:
         """Whether this failure ends the run; then it is told."""

@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from moldau.spark.pipelines.declarative.elements import Elements
+from moldau.spark.pipelines.declarative.elements import TABLES, Elements
 from moldau.spark.pipelines.declarative.project import Project, spec_of
 from moldau.spark.pipelines.declarative.server import ConnectServer
 from moldau.spark.pipelines.running.reasons import is_permanent, said_by
@@ -131,14 +131,13 @@ class Update:
         graph, elements = self._defined(session, spec)
         self._on_elements(elements)
         everything = ALL in full_refresh
-        anew = [] if everything else list(full_refresh)
+        anew = [] if everything else _tables(full_refresh, elements)
         results = start_run(
             session,  # type: ignore[arg-type]
             graph,
             full_refresh=anew,
             full_refresh_all=everything,
-            # Spark would leave out the rest, which may read what is computed anew.
-            refresh=_rest(anew, elements) if anew else [],
+            refresh=[],
             dry=dry,
             storage=spec.storage,
         )
@@ -186,13 +185,14 @@ class Update:
         return graph, elements
 
 
-def _rest(anew: Sequence[str], elements: Elements) -> list[str]:
-    try:
-        return elements.others(anew)
-    except KeyError as unknown:
-        there = ", ".join(elements.others(())) or "nothing"
-        wrong = f"--full-refresh: there is no table or sink {unknown.args[0]}; there is {there}"
-        raise WrongDefinition(wrong, is_permanent=True) from None
+def _tables(names: Sequence[str], elements: Elements) -> list[str]:
+    """Spark runs nothing, and calls it done, where it knows no table of that name; it knows no sinks by name."""
+    for name in names:
+        output = elements.output(name)
+        if output is None or output.kind not in TABLES:
+            allowed = ", ".join([*elements.tables(), ALL])
+            raise WrongDefinition(f"--full-refresh {name}: allowed is one of {allowed}", is_permanent=True)
+    return list(names)
 
 
 @contextmanager
