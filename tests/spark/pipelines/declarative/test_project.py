@@ -92,3 +92,6 @@ def test_a_change_of_any_file_is_seen(spec_file: Path) -> None:
     assert changed != before
     spec_file.write_text("name: [\n")
     assert versions_of(project) not in (before, changed)
+    for pattern in ("/elsewhere/**", ""):
+        spec_file.write_text(SPEC.replace("transformations/**", f"'{pattern}'"))
+        assert len(versions_of(project)) == 1

@@ -84,7 +84,7 @@ def spec_of(project: Project) -> PipelineSpec:
 def versions_of(project: Project) -> Versions:
     """Of the specification and of what it includes, to tell whether somebody has changed any of it."""
     found = [project.spec_file]
-    with suppress(PipelineError, ValueError, NotImplementedError):  # Spark tells what is wrong with a pattern
+    with suppress(PipelineError, ValueError, RuntimeError):  # Spark tells what is wrong with a pattern
         for library in spec_of(project).libraries:
             found += [path for path in project.folder.glob(library.include) if _is_definition(path)]
     versions = []
