@@ -182,8 +182,8 @@ def feeding(bootstrap: str, topic: str) -> Iterator[None]:
 def live_jobs(topics: Topics, seconds: float) -> dict[str, Job]:
     def read(side: Side) -> list[float]:
         with topics.target() as topic, feeding(topics.bootstrap, topic):
-            fields = {"source": topics.source(topic, **side.client), "checkpoint": topics.checkpoint(), "seconds": seconds}
-            return list(side.runner.call("read_live", **fields))
+            fields = {"source": topics.source(topic, **side.client), "checkpoint": topics.checkpoint()}
+            return list(side.runner.call("read_live", **fields, seconds=seconds))
 
     def copy(side: Side) -> list[float]:
         with topics.target() as topic, topics.target() as gone, feeding(topics.bootstrap, topic):
