@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import venv
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from moldau.core.clock import SystemClock
+from moldau.spark.pipelines.running.locks import RENEW_S
 from moldau.spark.storage import folder_without_session
 from tests.apache_kafka import free_ports
 from tests.brokers import PROJECT
@@ -212,18 +215,64 @@ def test_checkpoint_lock_and_status_in_an_object_store(
     assert not (terminal.folder / "s3a:").exists()
     status = json.loads(terminal.run(f"{moldau} status stored.sql -o json 2>/dev/null", python=PACKED))
     assert (status[0]["query"], status[0]["state"]) == ("copies", "done")
-    store.put("lake", "checkpoints/stored/_moldau/lock-00000001", foreign_lock())
-    told = terminal.run(f"{moldau} run stored.sql --once --master local[1]", exit_code=1, python=PACKED)
+    with locked_elsewhere(store, "checkpoints/stored/_moldau/lock-00000001"):
+        told = terminal.run(f"{moldau} run stored.sql --once --master local[1]", exit_code=1, python=PACKED)
     assert "process 71 on head runs this pipeline already" in told
-    store.delete("lake", "checkpoints/stored/_moldau/lock-00000001")
     assert "forgot the progress of copies" in terminal.run(f"{moldau} reset stored.sql --yes", python=PACKED)
     shutil.rmtree(terminal.folder / ".moldau", ignore_errors=True)
 
 
-def foreign_lock() -> bytes:
-    """Of another machine, renewed a moment ago."""
-    from moldau.core.clock import SystemClock
+def test_tables_in_an_object_store(terminal: Terminal, topics: Topics, store: ObjectStore) -> None:
+    """What Spark is told about the store is enough for the tables, and for executors that were told nothing."""
+    store.create_bucket("lake")
+    source = topics.create(partitions=2)
+    path = terminal.folder / "lake.sql"
+    settings = {**PACKAGES_SETTINGS, **store.spark_settings, "spark.archives": "environment.tar.gz#environment"}
+    lines = [f"set {key} = '{value}';" for key, value in settings.items()]
+    catalog = f"sqlite:///{terminal.folder}/catalog.db"
+    path.write_text(
+        "\n".join(lines)
+        + f"""
+        set bootstrap.servers = '{terminal.bootstrap}';
+        set checkpoint = 's3a://lake/checkpoints/lake';
+        set spark.sql.shuffle.partitions = 2;
+        create stream numbers from topic '{source}' with (valueFormat = json, valueSchema = 'id bigint');
+        create sink all_of_them into delta 's3a://lake/numbers' as select id from numbers;
+        create sink latest into iceberg 'shop.latest' with (
+            warehouse = 's3a://lake/warehouse', catalog.type = sql, catalog.uri = '{catalog}'
+        ) key (id) upsert as select id % 5 as id, max(id) as newest from numbers group by id % 5;
+        """
+    )
+    moldau = "environment/bin/moldau"
+    for ids in (range(10), range(10, 14)):
+        topics.produce(source, [json.dumps({"id": number}) for number in ids])
+        terminal.run(f"{moldau} pipeline run lake.sql --once --master {terminal.master}", python=PACKED)
+    variables = " ".join(f"{key}={value}" for key, value in store.environment.items())
+    told = json.loads(terminal.run(f"{variables} {moldau} tables describe s3a://lake/numbers -o json"))
+    assert (told["format"], told["rows"]) == ("delta", 14)
+    named = f"s3a://lake/warehouse --table shop.latest --option catalog.type=sql --option catalog.uri={catalog}"
+    told = json.loads(terminal.run(f"{variables} {moldau} tables describe {named} -o json"))
+    assert (told["format"], told["rows"]) == ("iceberg", 5)
+    assert not list(terminal.folder.rglob("s3a:*"))
 
-    soon_ms = SystemClock().now_ms() + 20_000
-    told = {"token": "t", "host": "head", "pid": 71, "machine": "another", "born": "1", "renewed_ms": soon_ms}
-    return json.dumps(told).encode()
+
+@contextmanager
+def locked_elsewhere(store: ObjectStore, name: str) -> Iterator[None]:
+    """By another machine, which renews its lock."""
+    over = threading.Event()
+
+    def renew() -> None:
+        told = {"token": "t", "host": "head", "pid": 71, "machine": "another", "born": "1"}
+        while True:
+            store.put("lake", name, json.dumps({**told, "renewed_ms": SystemClock().now_ms()}).encode())
+            if over.wait(RENEW_S):
+                return
+
+    renewing = threading.Thread(target=renew)
+    renewing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        renewing.join()
+        store.delete("lake", name)

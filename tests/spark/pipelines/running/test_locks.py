@@ -145,3 +145,26 @@ def wait_for(condition: object) -> None:
     while not condition():
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
+
+
+@pytest.mark.timeout(60)
+def test_a_lock_that_nobody_can_read_is_waited_for_and_succeeded(folder: LocalFolder) -> None:
+    """Whoever made it died before it wrote who it is."""
+    folder.write("lock-00000003", b"")
+    began_s = time.monotonic()
+    lock = lock_of(folder)
+    lock.take()
+    assert time.monotonic() - began_s >= LEASE_S
+    found = newest_lock(folder)
+    assert (found and found.number, folder.names()) == (4, ["lock-00000004"])
+    lock.release()
+
+
+@pytest.mark.timeout(60)
+def test_a_lock_that_is_being_written_is_its_writers(folder: LocalFolder) -> None:
+    folder.write("lock-00000001", b"")
+    writing = threading.Timer(LEASE_S / 2, lambda: put(folder, elsewhere()))
+    writing.start()
+    with pytest.raises(AlreadyRunning, match="process 7 on head runs this pipeline already"):
+        Lock(folder, lease_s=50.0).take()
+    writing.join()

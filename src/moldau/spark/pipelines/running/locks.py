@@ -48,7 +48,7 @@ class Holder:
     renewed_ms: int
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}"
+        return f"process {self.pid} on {self.host}" if self.token else "somebody whose lock can't be read"
 
     @property
     def is_of_this_machine(self) -> bool:
@@ -59,6 +59,9 @@ class Holder:
         if self.is_of_this_machine:
             return born(self.pid) == self.born
         return abs(now_ms - self.renewed_ms) < LEASE_S * 1000
+
+
+UNREADABLE = Holder(token="", host="", pid=0, machine="", born="", renewed_ms=0)
 
 
 class Numbered(NamedTuple):
@@ -91,10 +94,17 @@ def born(pid: int) -> str | None:
 def newest_lock(folder: Folder) -> Numbered | None:
     for name in sorted(filter(LOCK.fullmatch, folder.names()), reverse=True):
         text = folder.read(name)
-        with suppress(ValueError, TypeError):
-            if text is not None:
-                return Numbered(int(name.removeprefix("lock-")), Holder(**json.loads(text)))
+        if text is not None:
+            return Numbered(int(name.removeprefix("lock-")), _holder(text))
     return None
+
+
+def _holder(text: bytes) -> Holder:
+    """In some stores a file is there before its text is, and whoever was to write it may have died in between."""
+    try:
+        return Holder(**json.loads(text))
+    except (ValueError, TypeError):
+        return UNREADABLE
 
 
 def ask_to_end(folder: Folder, holder: Holder) -> None:
@@ -180,7 +190,7 @@ class Lock:
         if age_s < self._lease_s:
             left = f"if it is dead, its lock ends in {self._lease_s - age_s:.0f} s"
             raise AlreadyRunning(f"{holder} runs this pipeline already ({age_s:.0f} s ago it said so; {left})")
-        if age_s > LONG_AGO_S:
+        if age_s > LONG_AGO_S and holder != UNREADABLE:
             return
         deadline_s = time.monotonic() + self._lease_s
         while time.monotonic() < deadline_s:
