@@ -109,7 +109,8 @@ class FileStage:
 
     def open_new(self, path: str) -> pa.NativeFile:
         full = self._full(path)
-        self.filesystem.create_dir(full.rpartition("/")[0], recursive=True)
+        if not isinstance(self.filesystem, fs.S3FileSystem):  # it has no folders, and would keep an object for each
+            self.filesystem.create_dir(full.rpartition("/")[0], recursive=True)
         return self.filesystem.open_output_stream(full)
 
     def read(self, file: StagedFile, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

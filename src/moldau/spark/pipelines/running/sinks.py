@@ -22,6 +22,7 @@ from moldau.spark.pipelines.running.sources import (
     TABLE_OPTIONS,
     topic_options,
 )
+from moldau.spark.pipelines.running.table_stores import table_options
 from moldau.spark.streaming_batch import QUERY_PROPERTY
 from moldau.spark.writing.new_topics import make_topic, new_topic_settings
 
@@ -208,7 +209,8 @@ def _are_records(frame: DataFrame) -> bool:
 
 def _options(sink: Sink, frame: DataFrame, plan: Plan) -> dict[str, str]:
     endpoint = sink.endpoint
-    said: dict[str, Any] = {key: value for key, value in endpoint.options.items() if key != "format"}
+    known = table_options(endpoint, frame.sparkSession)
+    said: dict[str, Any] = {key: value for key, value in known.items() if key != "format"}
     if endpoint.connector is Connector.TOPIC:
         typed = {} if _are_records(frame) else {"valueFormat": "json"}
         return {**typed, **topic_options(endpoint, plan), "topic": endpoint.location}

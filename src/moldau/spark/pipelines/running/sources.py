@@ -13,6 +13,7 @@ from moldau.spark.formats.type_names import struct_fields
 from moldau.spark.options import PREFIXES, READ_COMMITTED
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
 from moldau.spark.pipelines.running.schemas import schemas_by_spark
+from moldau.spark.pipelines.running.table_stores import table_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -210,7 +211,7 @@ def _last(frame: DataFrame, by: list[Column], age: Column) -> DataFrame:
 
 
 def _table(spark: SparkSession, endpoint: Endpoint, source: Source) -> DataFrame:
-    options: dict[str, Any] = dict(endpoint.options)
+    options: dict[str, Any] = table_options(endpoint, spark)
     if endpoint.connector is Connector.FILES:
         suffix = endpoint.location.rsplit(".", 1)[-1].lower()
         kind = str(options.pop("format", suffix if suffix in FILE_FORMATS else "parquet"))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from moldau.spark.option_values import wrong_option
+from moldau.spark.storage import located
 from moldau.spark.tables.data_files import write_files
 from moldau.spark.tables.delta.reading import ReadableDelta
 from moldau.spark.tables.delta.table import (
@@ -20,6 +23,7 @@ from moldau.spark.tables.delta.table import (
     takes_files,
 )
 from moldau.spark.tables.lakes import ATTEMPTS_MAX, LakeTarget
+from moldau.spark.tables.object_stores import access_by_environment, filled, is_in_s3, with_region
 from moldau.spark.tables.options import (
     LAKE_OPTIONS,
     file_bytes,
@@ -56,8 +60,8 @@ def delta_target(options: dict[str, str], schema: StructType) -> LakeTarget:
     """The table, made if it is missing; what doesn't fit is refused here, before a task runs."""
     refuse_unknown(options, OWN_OPTIONS, (STORAGE_PREFIX,))
     writing = write_options(options)
-    uri = required(options, "path", example='.start("/data/orders") or .option("path", "s3://bucket/orders")')
-    storage = with_prefix(options, STORAGE_PREFIX)
+    uri = _located(options, example='.start("/data/orders") or .option("path", "s3://bucket/orders")')
+    storage = storage_options(uri, options)
     frame = arrow_schema(schema)
     check_columns(frame, writing)
     stored = table_part(frame, writing)
@@ -68,6 +72,19 @@ def delta_target(options: dict[str, str], schema: StructType) -> LakeTarget:
     check_fits(stored, kept, name=uri)
     layout = layout_of(table, kept, file_bytes(options, _file_size_of(table)))
     return LakeTarget(DeltaLake(uri, storage, layout, takes_files(table)), writing)
+
+
+def _located(options: Mapping[str, str], *, example: str) -> str:
+    """A relative path counts from where the driver is; tasks may be elsewhere."""
+    return located(required(options, "path", example=example), Path.cwd())
+
+
+def storage_options(uri: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The environment counts where the table is named: tasks elsewhere need not have the same."""
+    own = with_prefix(options, STORAGE_PREFIX)
+    if not is_in_s3(uri):
+        return own
+    return with_region(filled(own, access_by_environment(os.environ).for_delta()), "aws_region")
 
 
 def _loaded_or_created(
@@ -155,8 +172,8 @@ def _rewrite(table: DeltaTable, schema: pa.Schema, storage: Mapping[str, str]) -
 
 def readable_delta(options: dict[str, str]) -> ReadableDelta:
     refuse_unknown(options, OWN_OPTIONS, (STORAGE_PREFIX,))
-    uri = required(options, "path", example='.load("/data/orders") or .option("path", "s3://bucket/orders")')
-    return ReadableDelta(uri, with_prefix(options, STORAGE_PREFIX))
+    uri = _located(options, example='.load("/data/orders") or .option("path", "s3://bucket/orders")')
+    return ReadableDelta(uri, storage_options(uri, options))
 
 
 class DeltaSource(TableSource):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from moldau.spark.tables.iceberg.partitions import partition_table, partition_te
 from moldau.spark.tables.iceberg.reading import ReadableIceberg
 from moldau.spark.tables.iceberg.table import IcebergLake, catalog_of, layout_of
 from moldau.spark.tables.lakes import ATTEMPTS_MAX, LakeTarget
+from moldau.spark.tables.object_stores import access_by_environment, filled, with_region
 from moldau.spark.tables.options import (
     LAKE_OPTIONS,
     file_bytes,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 OWN_OPTIONS = ("table", "warehouse", "catalog", *LAKE_OPTIONS)
 CATALOG_PREFIX = "catalog."
+STORE_PROPERTIES = ("s3.", "client.")
 FILE_SIZE_PROPERTY = "write.target-file-size-bytes"
 CREATIONS_MAX = 4
 
@@ -61,13 +64,19 @@ def catalog_properties(options: Mapping[str, str]) -> dict[str, str]:
         # Queries of one warehouse wait for each other's commits instead of failing.
         uri = f"sqlite:///{folder}/catalog.db?timeout=60"
         return {"type": "sql", "uri": uri, "warehouse": f"file://{folder}", **properties}
-    if warehouse:
-        return {"warehouse": warehouse, **properties}
-    if not properties and "catalog" not in options:
+    if not warehouse and not properties and "catalog" not in options:
         raise OptionError(
             "option warehouse is missing: a folder, or a catalog by catalog=NAME or catalog.uri=…, catalog.type=…"
         )
-    return properties
+    # A catalog that has a name has its settings in pyiceberg's configuration, before which these would go.
+    found = {} if "catalog" in options else _store_properties(properties)
+    return {**found, **({"warehouse": warehouse} if warehouse else {}), **properties}
+
+
+def _store_properties(own: Mapping[str, str]) -> dict[str, str]:
+    """The environment counts where the table is named: tasks elsewhere need not have the same."""
+    about_stores = {name: value for name, value in own.items() if name.startswith(STORE_PROPERTIES)}
+    return with_region(filled(about_stores, access_by_environment(os.environ).for_iceberg()), "s3.region")
 
 
 def iceberg_target(options: dict[str, str], schema: StructType) -> LakeTarget:
