@@ -97,18 +97,32 @@ class ApacheKafka:
 
     `directory` holds its configuration, data and output; a temporary one is made, and removed, when none is given.
     A directory that was used before is started again as it is, on the port it had.
+    `passwords`, by users, open a second listener that wants SASL, whose users may do what ACLs allow them; whoever
+    comes by the first may do everything.
     """
 
-    def __init__(self, *, directory: Path | None = None, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        directory: Path | None = None,
+        properties: Mapping[str, str] | None = None,
+        passwords: Mapping[str, str] | None = None,
+    ) -> None:
         self.is_temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="apache-kafka-")) if directory is None else directory
         self.properties = dict(properties or {})
+        self.passwords = dict(passwords or {})
         self.port = 0
+        self.secured_port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def secured_bootstrap(self) -> str:
+        return f"127.0.0.1:{self.secured_port}"
 
     @property
     def data_directory(self) -> Path:
@@ -131,8 +145,8 @@ class ApacheKafka:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self) -> None:
-        free_port, controller_port = free_ports(2)
-        self.port = self.port or free_port
+        free_port, secured_port, controller_port = free_ports(3)
+        self.port, self.secured_port = self.port or free_port, self.secured_port or secured_port
         config = self.directory / "server.properties"
         config.write_text(self._config(controller_port))
         if not (self.data_directory / "meta.properties").exists():
@@ -180,9 +194,25 @@ class ApacheKafka:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            **(self._secured(controller_port) if self.passwords else {}),
             **self.properties,
         }
         return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+    def _secured(self, controller_port: int) -> dict[str, str]:
+        plain, secured = f"PLAINTEXT://127.0.0.1:{self.port}", f"SASL_PLAINTEXT://127.0.0.1:{self.secured_port}"
+        users = " ".join(f'user_{name}="{password}"' for name, password in self.passwords.items())
+        return {
+            "listeners": f"{plain},{secured},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"{plain},{secured}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
+                f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+            ),
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
+        }
 
     def _format(self, config: Path) -> None:
         made = tool("kafka.tools.StorageTool", "format", "-t", "bW9sZGF1LW9yYWNsZS0wMQ", "-c", str(config))

@@ -12,6 +12,9 @@ from typing import Any
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
+from moldau.spark.clients.broker_connection import BrokerConnection
+from moldau.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+
 ANSWER_S_MAX = 30.0
 
 
@@ -149,6 +152,16 @@ class Topics:
                 assert time.monotonic() < deadline, "nobody leads the group"
                 time.sleep(0.05)
         consumer.close()
+
+    def transactional_ids(self) -> list[str]:
+        """All that the broker remembers; the library does not ask for them."""
+        host, _, port = self.bootstrap.rpartition(":")
+        connection = BrokerConnection(host, int(port), client_id="test", timeout_s=ANSWER_S_MAX)
+        try:
+            answer = connection.call(ListTransactionsRequest(), 0, ListTransactionsResponse)
+        finally:
+            connection.close()
+        return sorted(each.transactional_id for each in answer.transaction_states)
 
     def groups(self) -> list[str]:
         return sorted(group.group_id for group in self.admin.list_consumer_groups().result(ANSWER_S_MAX).valid)

@@ -95,6 +95,11 @@ class SourceOptions:
     narrowing: Narrowing | None = None
     reads_anew: bool = False  # a frame that is run again sees what is there then: Spark itself plans a frame once
 
+    @property
+    def reading_group(self) -> str:
+        """For librdkafka, which asks for the coordinator of a group also where it only reads what it is assigned."""
+        return self.group_id or f"{self.group_prefix}-reader"
+
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:

@@ -58,7 +58,11 @@ def test_a_batch_that_unpacks_beyond_the_limit_is_named_with_the_limit(topics: T
         "receive.message.max.bytes": "1000512",
     }
     reading = RangeReading(
-        client=tuple(client.items()), columns=("value",), poll_timeout_ms=30_000, fails_on_data_loss=True
+        client=tuple(client.items()),
+        columns=("value",),
+        poll_timeout_ms=30_000,
+        fails_on_data_loss=True,
+        group="reader",
     )
     with pytest.raises(NoAnswer, match=r"larger than 1000512 bytes once unpacked, which is kafka\.receive\.message"):
         list(read_by_library(OffsetRange(TopicPartition(topic, 0), 0, 10), reading))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience
@@ -28,6 +28,7 @@ PASSING = (
     KafkaError.REQUEST_TIMED_OUT,
     *LEADER_CHANGED,
 )
+FORBIDDEN = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 CONSUMERS_MAX = 4  # a worker serves the queries of one application, one task at a time
 
 # The library also unpacks no batch to more than this, and 100 MB, its default, are soon reached by what packs well.
@@ -64,24 +65,27 @@ def client_config(settings: ClientSettings, **own: str | bool) -> dict[str, Any]
 
 
 @lru_cache(maxsize=CONSUMERS_MAX)
-def check_settings(settings: ClientSettings, *, side: str) -> None:
-    """Let librdkafka judge the settings, on the driver and before anything runs."""
-    make: Any = Consumer if side == "consumer" else Producer
-    own = {"group.id": CLIENT_ID} if side == "consumer" else {}
+def check_settings(settings: ClientSettings, *, group: str | None = None) -> None:
+    """Let librdkafka judge the settings, on the driver and before anything runs; a consumer's have a group."""
+    make: Any = Producer if group is None else Consumer
+    own = {} if group is None else {"group.id": group}
     try:
         client = make(client_config(settings, **own))
     except (KafkaException, ValueError, TypeError) as wrong:
         raise OptionError(f"options kafka.*: {reason(wrong)}") from None
-    if side == "consumer":
+    if group is not None:
         client.close()
 
 
 @lru_cache(maxsize=CONSUMERS_MAX)
-def range_consumer(settings: ClientSettings) -> Consumer:
-    """A consumer that is assigned ranges and joins no group; librdkafka wants a group's name all the same."""
+def range_consumer(settings: ClientSettings, group: str) -> Consumer:
+    """A consumer that is assigned ranges and joins no group; librdkafka looks for the group's coordinator all the same.
+
+    So a cluster with ACLs has to allow it to describe that group.
+    """
     config = client_config((), **READING) | dict(settings)
     # An explicit limit below our default would be refused if the queue were smaller than one fetch.
-    return Consumer({"group.id": CLIENT_ID, **config})
+    return Consumer({**config, "group.id": group})
 
 
 @lru_cache(maxsize=CONSUMERS_MAX)
@@ -96,14 +100,23 @@ def admin_client(settings: ClientSettings) -> AdminClient:
 
 
 def create_if_missing(settings: ClientSettings, topic: NewTopic) -> bool:
-    """False when it is there already, as it may be. Raises KafkaException."""
+    """False when it is there already, as it may be. Raises KafkaException.
+
+    Whoever may make no topics is told so even of one that is there.
+    """
     try:
         admin_client(settings).create_topics([topic], request_timeout=ANSWER_S_MAX)[topic.topic].result()
     except KafkaException as wrong:
-        if wrong.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
-        return False
+        code = wrong.args[0].code()
+        if code == KafkaError.TOPIC_ALREADY_EXISTS or (code in FORBIDDEN and _is_there(settings, topic)):
+            return False
+        raise
     return True
+
+
+def _is_there(settings: ClientSettings, topic: NewTopic) -> bool:
+    asked = admin_client(settings).describe_topics(TopicCollection([topic.topic]), request_timeout=ANSWER_S_MAX)
+    return asked[topic.topic].exception() is None
 
 
 def patiently(ask: Callable[[], Answer], patience: Patience = USUAL_PATIENCE) -> Answer:

@@ -93,7 +93,8 @@ class StoredLetter:
 
 def letters(client: ClientSettings, topic: str) -> Iterator[StoredLetter]:
     """Everything that is in `topic` now, sent back or not, for a look: nothing is committed."""
-    own = {"group.id": f"{topic}.look", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+    group = dict(client).get("group.id", f"{topic}.look")
+    own = {"group.id": group, "enable.auto.commit": "false", "isolation.level": "read_committed"}
     consumer = Consumer(client_config(client) | own | {"enable.partition.eof": "true"})
     try:
         ends = _begin(consumer, topic, from_committed=False)
@@ -112,7 +113,7 @@ def send_back(client: ClientSettings, topic: str, *, group: str | None = None) -
     Each once: the records and the offsets of the letters are in one transaction, and a second run at the same time
     ends the first.
     """
-    group = group or f"{topic}{GROUP_SUFFIX}"
+    group = group or dict(client).get("group.id", f"{topic}{GROUP_SUFFIX}")
     own = {"group.id": group, "enable.auto.commit": "false", "isolation.level": "read_committed"}
     consumer = Consumer(client_config(client) | own | {"enable.partition.eof": "true", "auto.offset.reset": "earliest"})
     sent = SentBack()

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -140,14 +140,15 @@ class RetentionGuard:
             for place, offset in sorted(committed.items())
             if place in earliest and place in latest
         ]
-        return self._with_times(bare)
+        return self._with_times(bare, group)
 
     def _committed(self, group: str) -> list[ClientPartition]:
         """Asked only of groups that there are: the library crashes when a coordinator has to be made first."""
         told = self._admin.list_consumer_groups(request_timeout=self._answer_s_max).result()
         if group not in {one.group_id for one in told.valid}:
             if told.errors:  # a coordinator that is still loading may know it
-                raise told.errors[0]
+                wrong = told.errors[0]  # of either kind, whatever the library says
+                raise wrong if isinstance(wrong, KafkaException) else KafkaException(wrong)
             return []
         asked = self._admin.list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(group)], request_timeout=self._answer_s_max
@@ -169,14 +170,17 @@ class RetentionGuard:
                 found[TopicPartition(place.topic, place.partition)] = future.result().offset
         return found
 
-    def _with_times(self, positions: list[Position]) -> list[Position]:
-        """With the time of each first unread record; one in a transaction that was aborted has one too."""
+    def _with_times(self, positions: list[Position], group: str) -> list[Position]:
+        """With the time of each first unread record; one in a transaction that was aborted has one too.
+
+        Whoever may look at the group may name it here as well: the client commits nothing to it.
+        """
         open_ones = {one.place: one for one in positions if one.unread}
         if not open_ones:
             return positions
         consumer = Consumer(
             client_config((), **self._settings)
-            | {"group.id": "moldau-retention", "enable.auto.commit": "false", "isolation.level": "read_uncommitted"}
+            | {"group.id": group, "enable.auto.commit": "false", "isolation.level": "read_uncommitted"}
             | {"enable.partition.eof": "true", "fetch.message.max.bytes": "65536"}
         )
         times: dict[TopicPartition, int | None] = {}

@@ -58,7 +58,7 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
 
     def _ranges(self) -> list[OffsetRange]:
         options = self.options
-        check_settings(options.client, side="consumer")
+        check_settings(options.client, group=options.reading_group)
         cluster = Cluster(options.client, options.patience)
         places = cluster.places(options.subscription)
         missing = cluster.missing(options.subscription, places)

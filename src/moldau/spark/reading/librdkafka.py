@@ -28,7 +28,7 @@ OUT_OF_RANGE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
 def read_by_library(wanted: OffsetRange, reading: RangeReading) -> Iterator[pa.RecordBatch]:
     """Every record of the range that readers may see, in order; an end among control records is an end too."""
-    consumer = range_consumer(reading.client)
+    consumer = range_consumer(reading.client, reading.group)
     consumer.assign([ClientPartition(wanted.place.topic, wanted.place.partition, wanted.start)])
     try:
         yield from _batches(consumer, wanted, reading)

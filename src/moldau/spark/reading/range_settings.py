@@ -15,4 +15,5 @@ class RangeReading:
     columns: tuple[str, ...]
     poll_timeout_ms: int
     fails_on_data_loss: bool
+    group: str  # that librdkafka names; nothing is committed to it
     may_fetch: bool = True

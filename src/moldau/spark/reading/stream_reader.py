@@ -80,7 +80,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
 
     def _initial(self) -> StreamOffsets:
         options = self.options
-        check_settings(options.client, side="consumer")
+        check_settings(options.client, group=options.reading_group)
         cluster = Cluster(options.client, options.patience)
         found = cluster.subscribed(options.subscription)
         missing = cluster.missing(options.subscription, found.places)

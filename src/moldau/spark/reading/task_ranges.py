@@ -68,6 +68,7 @@ class TaskReading:
             columns=formats.raw_columns(keeps_letters=rules.on_error is OnError.DEADLETTER),
             poll_timeout_ms=options.poll_timeout_ms,
             fails_on_data_loss=options.fails_on_data_loss,
+            group=options.reading_group,
             may_fetch=options.reader == "auto",
         )
         raw = read_range(range_, reading)

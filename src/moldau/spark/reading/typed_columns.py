@@ -56,7 +56,11 @@ def _inferred(options: SourceOptions, side: Side) -> pa.DataType:
     earliest, latest = cluster.earliest(places), cluster.latest(places)
     share = max(1, options.inference_records // max(1, len(places)))
     reading = RangeReading(
-        client=options.client, columns=(side,), poll_timeout_ms=options.poll_timeout_ms, fails_on_data_loss=False
+        client=options.client,
+        columns=(side,),
+        poll_timeout_ms=options.poll_timeout_ms,
+        fails_on_data_loss=False,
+        group=options.reading_group,
     )
     samples: list[bytes | None] = []
     for place in sorted(places):

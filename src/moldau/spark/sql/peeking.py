@@ -36,7 +36,7 @@ def options_of(values: list[bytes | None]) -> dict[str, str]:
 def newest_values(client: Mapping[str, Any], topic: str) -> list[bytes | None]:
     """Up to a few from the end of each partition; raises KafkaException when nobody answers."""
     consumer = Consumer(
-        {**client, "group.id": "moldau-sql", "enable.auto.commit": False, "enable.partition.eof": True, "log_level": 0}
+        {"group.id": "moldau-sql", **client, "enable.auto.commit": False, "enable.partition.eof": True, "log_level": 0}
     )
     try:
         partitions = consumer.list_topics(topic, timeout=WAIT_S).topics[topic].partitions

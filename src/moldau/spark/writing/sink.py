@@ -99,7 +99,7 @@ def stream_writer(options: Mapping[str, str], schema: StructType) -> MoldauStrea
 def _checked(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkOptions:
     parsed = sink_options(options, streaming=streaming)
     check_columns(schema, parsed)
-    check_settings(parsed.client, side="producer")
+    check_settings(parsed.client)
     wanted = new_topic_settings(options)
     if parsed.topic and wanted.are_given:
         make_topic_once(parsed.client, parsed.topic, wanted)

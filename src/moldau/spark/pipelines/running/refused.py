@@ -14,6 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.spark.dead_letters.letters import HEADER_PREFIX
+from moldau.spark.options import PREFIXES
 from moldau.spark.pipelines.plan import Connector, Endpoint, Plan, Source, letters_topic
 from moldau.spark.pipelines.running.sources import RECORD_COLUMNS, topic_options
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 BROKEN = "_broken"  # the name of the expectation that a row broke, null in rows that broke none
 PLACE = ("topic", "partition", "offset")
 RECORD = (*PLACE, "timestamp", "key", "value", "headers")
+GROUP_NAMES = ("groupid", *(name.lower() for name in PREFIXES))
 GONE = " (the record itself is no longer in its topic)"
 
 
@@ -143,10 +145,11 @@ def _reading(endpoint: Endpoint, plan: Plan, stretches: Iterable[Stretch]) -> di
         assigned.setdefault(one.topic, []).append(one.partition)
         starts.setdefault(one.topic, {})[str(one.partition)] = one.first
         ends.setdefault(one.topic, {})[str(one.partition)] = one.last + 1
-    client = {key: value for key, value in topic_options(endpoint, plan).items() if key.lower().startswith("kafka.")}
+    said = topic_options(endpoint, plan).items()
+    client = {key: value for key, value in said if key.lower().startswith("kafka.") or key.lower() in GROUP_NAMES}
     bounds = {"assign": assigned, "startingOffsets": starts, "endingOffsets": ends}
-    said = {name: json.dumps(value) for name, value in bounds.items()}
-    return {**client, **said, "includeHeaders": "true", "failOnDataLoss": "false"}
+    asked = {name: json.dumps(value) for name, value in bounds.items()}
+    return {**client, **asked, "includeHeaders": "true", "failOnDataLoss": "false"}
 
 
 def _record_schema() -> StructType:
