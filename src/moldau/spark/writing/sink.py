@@ -43,7 +43,15 @@ class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
         if self.options.query_id and self.options.batch is not None:
             settle(messages, self.options, query_id=self.options.query_id, batch=self.options.batch)
             return
-        # The job's notes have done their service.
+        self._forget(messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """A job that failed never comes back, unlike a batch that has a number."""
+        if self.options.batch is None:
+            self._forget(messages)
+
+    def _forget(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """The job's notes have done their service."""
         slots = [each.slot for each in deliveries(messages)]
         delete_groups(self.options.client, {slot.group for slot in slots if slot is not None})
 
