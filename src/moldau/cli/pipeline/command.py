@@ -342,6 +342,8 @@ def reset(options: Namespace) -> int:
 
 def replay(options: Namespace) -> int:
     starting = starting_options(options.start, now_ms=SystemClock().now_ms())
+    if options.deploy_mode == CLUSTER:
+        raise UsageError("--deploy-mode cluster: a replay is asked for where it runs; run it without")
     plan = checked(options)
     folder = folder_of(plan, options.file)
     print(f"pipeline {plan.name} would run anew:", file=sys.stderr)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.pipeline.progress import ProgressLines
+from moldau.cli.pipeline.submitting import CLUSTER
 from moldau.spark.pipelines.declarative.elements import Elements, drawing_of
 from moldau.spark.pipelines.declarative.project import Project, load_project, spec_of
 from moldau.spark.pipelines.graph import DRAWINGS
@@ -26,6 +27,11 @@ def run(options: Namespace) -> int:
     from moldau.spark.pipelines.declarative.runner import ProjectRunner
     from moldau.spark.pipelines.declarative.server import open_server
 
+    if options.deploy_mode == CLUSTER:
+        raise UsageError(
+            "--deploy-mode cluster: a project's driver runs here, beside its definitions; run it without, or on a "
+            "Connect server that is there, with --master sc://…"
+        )
     project, schedule = _project(options), _schedule(options)
     configuration = spec_of(project).configuration
     folder = PipelineFolder(Plan(project.name), project.folder)

@@ -45,7 +45,7 @@ def open_session(
         raise NoSpark(f"{NO_SPARK} ({wrong.name or 'pyspark'} is missing)") from None
     is_submitted = SUBMITTED in os.environ and not master
     master = master or settings.get("spark.master", LOCAL)
-    said = {key: value for key, value in settings.items() if key.startswith("spark.")}
+    said = {key: value for key, value in settings.items() if key.startswith("spark.") and key != "spark.master"}
     if master.startswith("sc://"):
         builder = SparkSession.builder.remote(master)
     else:
