@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator
@@ -95,13 +96,13 @@ def pipeline_groups(options: Namespace) -> Iterator[Reader]:
     """What pipelines need beside the client library is not there in every installation."""
     for path in options.pipeline:
         try:
-            from moldau.spark.pipelines.loading import load
+            from moldau.spark.pipelines.loading import load, with_environment
             from moldau.spark.pipelines.running.reader_groups import reader_groups
 
             plan = load(path, {})
             if "bootstrap.servers" not in plan.settings:
                 plan = load(path, {"bootstrap.servers": options.bootstrap_server})
-            yield from reader_groups(plan)
+            yield from reader_groups(with_environment(plan, os.environ, needs_all=False))
         except (PipelineError, OptionError) as wrong:
             raise UsageError(str(wrong)) from None
         except ModuleNotFoundError as wrong:

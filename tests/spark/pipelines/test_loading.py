@@ -25,3 +25,6 @@ def test_passwords_come_from_the_environment(tmp_path: Path) -> None:
     assert known.sinks[0].endpoint.options["url"] == "postgresql://ann:two@db/shop"
     with pytest.raises(PipelineError, match=r"^p\.sql:3: url refers to the variable DATABASE_PASSWORD"):
         with_environment(plan, {"CLUSTER_PASSWORD": "one"})
+    looked_at = with_environment(plan, {"CLUSTER_PASSWORD": "one"}, needs_all=False)
+    assert looked_at.settings["kafka.sasl.password"] == "one"
+    assert looked_at.sinks[0].endpoint.options["url"] == plan.sinks[0].endpoint.options["url"]

@@ -139,7 +139,7 @@ def add_run_options(parser: ArgumentParser) -> None:
 def loaded(options: Namespace) -> Plan:
     if is_project(options.file):
         return Plan(load_project(options.file).name)
-    return load(options.file, said(options))
+    return with_environment(load(options.file, said(options)), os.environ, needs_all=False)
 
 
 def said(options: Namespace) -> dict[str, str]:
@@ -281,7 +281,7 @@ def check_executors(spark: SparkSession, plan: Plan, checkpoints: str) -> None:
 
 
 def graph(options: Namespace) -> int:
-    plan = loaded(options)
+    plan = load(options.file, said(options))
     sys.stdout.write(DRAWINGS[options.drawing](drawing_of(plan)))
     for problem in check(plan):
         print(Problem(*problem), file=sys.stderr)

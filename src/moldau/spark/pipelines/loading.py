@@ -44,14 +44,18 @@ def files_of(path: Path) -> list[Path]:
     return found
 
 
-def with_environment(plan: Plan, environment: Mapping[str, str]) -> Plan:
-    """`${env:NAME}` in settings and options replaced: that is how passwords stay out of files."""
+def with_environment(plan: Plan, environment: Mapping[str, str], *, needs_all: bool = True) -> Plan:
+    """`${env:NAME}` in settings and options replaced: that is how passwords stay out of files.
+
+    A look at a pipeline may go without some of them, and leaves them as they are.
+    """
 
     def found(values: Mapping[str, str], place: Location) -> dict[str, str]:
-        for key, value in values.items():
-            for name in missing_variables(value, environment):
+        missing = {key: missing_variables(value, environment) for key, value in values.items()}
+        for key, names in missing.items() if needs_all else ():
+            for name in names:
                 raise PipelineError(place, f"{key} refers to the variable {name}, which the environment does not have")
-        return {key: with_variables(value, environment) for key, value in values.items()}
+        return {key: value if missing[key] else with_variables(value, environment) for key, value in values.items()}
 
     def known(one: Where) -> Where:
         return replace(one, endpoint=replace(one.endpoint, options=found(one.endpoint.options, one.place)))
