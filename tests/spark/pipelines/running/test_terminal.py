@@ -26,3 +26,21 @@ def test_a_count_is_shown_when_it_has_changed() -> None:
     ]
     judge = Filter()
     assert [judge.shows(line) for line in lines] == [True, True, False, True, False]
+
+
+def test_of_the_search_for_jars_only_what_takes_time_or_fails_is_shown() -> None:
+    judge = Filter()
+    lines = [
+        b"Ivy Default Cache set to: /home/u/.ivy2.5.2/cache\n",
+        b"The jars for the packages stored in: /home/u/.ivy2.5.2/jars\n",
+        b"org.apache.hadoop#hadoop-aws added as a dependency\n",
+        b":: resolving dependencies :: org.apache.spark#spark-submit-parent-1;1.0\n",
+        b"\tconfs: [default]\n",
+        b"\tfound org.apache.hadoop#hadoop-aws;3.5.0 in central\n",
+        b"downloading https://repository/org/apache/hadoop/hadoop-aws/3.5.0/hadoop-aws-3.5.0.jar ...\n",
+        b"\torg.apache.hadoop#hadoop-aws;3.5.0 from central in [default]\n",
+        b"\t|      default     |   52  |   0   |   0   |   0   ||   52  |   0   |\n",
+        b"\t0 artifacts copied, 52 already retrieved (0kB/44ms)\n",
+        b"\t\t:: org.apache.hadoop#hadoop-aws;9.9: not found\n",
+    ]
+    assert [line for line in lines if judge.shows(line)] == [lines[6], lines[-1]]

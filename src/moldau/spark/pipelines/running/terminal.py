@@ -19,6 +19,11 @@ JAVA_STACK = re.compile(
 )
 # Each start of a query tells how many there are so far, and a project starts its queries with every update.
 REJECTED = re.compile(rb"^(.+): \d+ records did not fit so far and were ")
+# How Ivy resolved `spark.jars.packages`. What it downloads is told: that is what one waits for.
+RESOLUTION = re.compile(
+    rb"^(:: |Ivy Default Cache |The jars for the packages |[\w.-]+#[\w.-]+ added as a dependency|"
+    rb"\t(confs: |found |---|\||:: |[\w.-]+#[\w.-]+;)|\t\d+ artifacts copied)"
+)
 PYTHON_STACK = b"Traceback (most recent call last):"
 STANDARD_ERROR = 2
 
@@ -42,7 +47,7 @@ class Filter:
             is_known = self._rejected.get(rejected[1]) == line
             self._rejected[rejected[1]] = line
             return not is_known
-        return not NOISE.match(line) and not JAVA_STACK.match(line)
+        return not any(pattern.match(line) for pattern in (NOISE, RESOLUTION, JAVA_STACK))
 
 
 @contextmanager
