@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as ClientPartition
@@ -12,6 +14,7 @@ from confluent_kafka import TopicPartition as ClientPartition
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.offsets.bounds import OffsetRange
+from moldau.spark.reading import librdkafka
 from moldau.spark.reading.librdkafka import portions, read_by_library
 from moldau.spark.reading.range_settings import RangeReading
 from tests.spark.topics import ANSWER_S_MAX, Topics
@@ -66,3 +69,21 @@ def test_a_batch_that_unpacks_beyond_the_limit_is_named_with_the_limit(topics: T
     )
     with pytest.raises(NoAnswer, match=r"larger than 1000512 bytes once unpacked, which is kafka\.receive\.message"):
         list(read_by_library(OffsetRange(TopicPartition(topic, 0), 0, 10), reading))
+
+
+def test_an_end_that_is_told_among_records_is_no_record(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A replica that is behind its leader tells its own end, and the records that it lacked come right after."""
+    topic = topics.create()
+    topics.produce(topic, [b"first"] * 3)
+    monkeypatch.setattr(librdkafka, "WAIT_S", ANSWER_S_MAX)  # the end and what follows it come in one piece
+    reading = RangeReading(
+        client=(("bootstrap.servers", topics.bootstrap),),
+        columns=("offset", "value"),
+        poll_timeout_ms=30_000,
+        fails_on_data_loss=True,
+    )
+    later = threading.Timer(1.0, topics.produce, (topic, [b"more"] * 3))
+    later.start()
+    found = pa.Table.from_batches(read_by_library(OffsetRange(TopicPartition(topic, 0), 0, 6), reading))
+    later.join()
+    assert found.to_pydict() == {"offset": [0, 1, 2, 3, 4, 5], "value": [b"first"] * 3 + [b"more"] * 3}
