@@ -116,6 +116,27 @@ def test_a_holder_elsewhere_that_is_silent_is_succeeded(folder: LocalFolder, age
     lock.release()
 
 
+@pytest.mark.parametrize("text", [b"", b"{", b"null"])
+def test_a_lock_without_a_note_is_succeeded_when_nothing_becomes_of_it(folder: LocalFolder, text: bytes) -> None:
+    """As a power failure leaves it, or a store that shows a file before it is written."""
+    folder.write("lock-00000001", text)
+    taken = threading.Event()
+    lock = lock_of(folder)
+    threading.Thread(target=lambda: (lock.take(), taken.set()), daemon=True).start()
+    assert taken.wait(30)
+    assert [name for name in folder.names() if name.startswith("lock")] == ["lock-00000002"]
+    lock.release()
+
+
+def test_a_lock_whose_note_comes_late_is_respected(folder: LocalFolder) -> None:
+    folder.write("lock-00000001", b"")
+    late = threading.Timer(LEASE_S / 2, put, (folder, elsewhere()))
+    late.start()
+    with pytest.raises(AlreadyRunning, match="process 7 on head runs this pipeline already"):
+        lock_of(folder).take()
+    late.join()
+
+
 def test_a_holder_that_was_away_learns_who_took_over(folder: LocalFolder) -> None:
     lock = lock_of(folder)
     lock.take()
