@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,6 +39,20 @@ def test_a_file_is_created_once(folder: Folder) -> None:
     assert folder.create("lock", b"mine")
     assert not folder.create("lock", b"yours")
     assert folder.read("lock") == b"mine"
+
+
+@pytest.mark.parametrize("call", ["write", "create"])
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, call: str) -> None:
+    """A status is written twice a second: on a full disk each attempt would leave a file."""
+    program = (
+        "import pathlib, resource, sys; from moldau.spark.storage import LocalFolder;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10));"
+        "getattr(LocalFolder(pathlib.Path(sys.argv[1])), sys.argv[2])('status.json', bytes(100))"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path), call]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "File too large" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_of_many_that_create_a_file_at_once_one_does(tmp_path: Path) -> None:

@@ -108,7 +108,11 @@ class LocalFolder:
         file = self.path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-        fresh.write_bytes(data)
+        try:
+            fresh.write_bytes(data)
+        except OSError:
+            fresh.unlink(missing_ok=True)  # on a full disk each attempt would leave one more
+            raise
         return fresh
 
     def names(self) -> list[str]:

@@ -39,6 +39,16 @@ def test_only_checkpoints_are_forgotten(tmp_path: Path) -> None:
     assert folder.holder() is None
 
 
+def test_a_status_that_can_not_be_written_ends_no_run(tmp_path: Path) -> None:
+    folder = PipelineFolder(Plan("orders"), tmp_path)
+    Path(folder.state).parent.mkdir(parents=True)
+    Path(folder.state).write_text("a folder can't be here, as on a disk that is full or failed")
+    folder.write_status({"queries": {}})
+    Path(folder.state).unlink()
+    folder.write_status({"queries": {}})
+    assert folder.read_status() == {"queries": {}}
+
+
 def finish_batch(checkpoint: str) -> None:
     LocalFolder(Path(checkpoint)).write("commits/0", b"")
 

@@ -86,12 +86,12 @@ class PipelineFolder:
         ask_to_end(self._state, holder)
 
     def write_status(self, status: dict[str, Any], *, at_once: bool = False) -> None:
-        """A far place gets it now and then, and one that is out of reach gets the next one."""
+        """A far place gets it now and then, and one that is out of reach, or full, gets the next one."""
         now_s = time.monotonic()
         if self.lost_to is not None or (is_url(self.state) and now_s < self._status_due_s and not at_once):
             return
         self._status_due_s = now_s + FAR_STATUS_S
-        with suppress(StorageFailed):
+        with suppress(OSError):
             self._state.write(STATUS, json.dumps(status, indent=2).encode())
 
     def read_status(self) -> dict[str, Any] | None:
