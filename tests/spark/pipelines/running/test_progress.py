@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from moldau.spark.pipelines.running.progress import Progress, progress_of
+from moldau.spark.pipelines.running.runner import fresh_reports
 
 SOURCE = {
     "startOffset": None,
@@ -48,3 +49,12 @@ def test_the_beginning_of_time_is_no_watermark() -> None:
 def test_a_source_of_another_kind_has_no_lag() -> None:
     file = {"endOffset": '{"logOffset": 3}', "latestOffset": None, "numInputRows": 1}
     assert progress_of({"batchId": 0, "sources": [file]}).lag is None
+
+
+def test_reports_are_fresh_by_their_order_and_not_by_the_clock() -> None:
+    reports = [{"timestamp": f"2026-11-15T{hour}:00:00.000Z"} for hour in ("15", "16", "14", "15")]
+    assert fresh_reports(reports, "") == reports
+    assert fresh_reports(reports[:2], "2026-11-15T16:00:00.000Z") == []
+    assert fresh_reports(reports[:3], "2026-11-15T16:00:00.000Z") == reports[2:3]
+    assert fresh_reports(reports, "2026-11-15T14:00:00.000Z") == reports[3:]
+    assert fresh_reports(reports[2:], "2026-11-15T16:00:00.000Z") == reports[2:], "Spark keeps the last hundred"

@@ -188,10 +188,7 @@ class Runner:
 
     def _look(self, one: Running) -> None:
         assert one.query is not None, "only a started query is looked at"
-        for report in map(_mapping, one.query.recentProgress):
-            # A report while nothing comes has the number of the batch that is to come: only its time tells it apart.
-            if report["timestamp"] <= one.reported:
-                continue
+        for report in fresh_reports([_mapping(each) for each in one.query.recentProgress], one.reported):
             one.reported = report["timestamp"]
             one.progress = told = progress_of(report)
             one.rejected.outdate()
@@ -203,9 +200,12 @@ class Runner:
 
     def _settle(self, one: Running) -> None:
         """Whatever progress the sink had before a replay goes now that there is new progress, and not earlier."""
-        if not one.is_settled and self._folder.has_batch(one.job.checkpoint):
-            one.is_settled = True
-            self._folder.keep_only(one.job.sink.name, one.job.checkpoint)
+        if one.is_settled:
+            return
+        with suppress(OSError):  # a store that fails for a moment is asked again with the next batch
+            if self._folder.has_batch(one.job.checkpoint):
+                self._folder.keep_only(one.job.sink.name, one.job.checkpoint)
+                one.is_settled = True
 
     def _stop_queries(self) -> None:
         for one in self.queries:
@@ -229,6 +229,15 @@ class Runner:
             },
             at_once=over,
         )
+
+
+def fresh_reports(reports: list[Mapping[str, Any]], newest: str) -> list[Mapping[str, Any]]:
+    """Those behind the one of that time, in Spark's order: a clock that was set back makes no report older.
+
+    A report while nothing comes has the number of the batch that is to come: only its time tells it apart.
+    """
+    known = [at for at, report in enumerate(reports) if report["timestamp"] == newest]
+    return reports[known[-1] + 1 :] if known else reports
 
 
 def _mapping(report: Any) -> Mapping[str, Any]:
