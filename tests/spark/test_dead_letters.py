@@ -10,8 +10,11 @@ from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters import letters
 from moldau.spark.dead_letters.letters import HEADER_PREFIX, Letter, LetterBox, WrittenLetters, count_letters
+from moldau.spark.dead_letters.rejections import RejectionCounts, rejection_rules
 from moldau.spark.dead_letters.sending_back import open_letter, send_back
+from moldau.spark.offsets import committed
 from moldau.spark.offsets.bounds import OffsetRange
+from tests.spark.tables.postgresql import free_port
 from tests.spark.topics import Topics
 
 
@@ -109,6 +112,27 @@ def test_offsets_that_were_never_read_are_not_taken_for_done(world: World) -> No
     assert world.write(100, 110, 105) == 1
     assert world.write(0, 10, 5) == 1, "the query went back to where it had not been"
     assert world.written() == ["5", "105"]
+
+
+def test_a_letter_may_be_as_large_as_records_of_its_source(topics: Topics) -> None:
+    source = topics.create("large", config={"max.message.bytes": str(6 << 20)})
+    value = bytes(5 << 20)
+    topics.produce_large(source, value)
+    client: ClientSettings = (("bootstrap.servers", topics.bootstrap),)
+    range_ = OffsetRange(TopicPartition(source, 0), 0, 1)
+    box = LetterBox(client, topic=f"{source}.dead-letters", group=source, query="orders", range_=range_)
+    box.add([letter(0, value)])
+    assert box.close() == 1
+    assert send_back(client, f"{source}.dead-letters").by_topic == {source: 1}
+    assert [row.value == value for row in topics.rows(source)] == [True, True]
+
+
+def test_a_count_that_can_not_be_had_ends_no_query(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(committed, "ANSWER_S_MAX", 0.5)
+    place = TopicPartition("gone", 0)
+    nobody: ClientSettings = (("bootstrap.servers", f"127.0.0.1:{free_port()}"),)
+    counts = RejectionCounts(rejection_rules({"onError": "skip"}), nobody)
+    assert counts.report("group", [place], splits=1) == 0
 
 
 def test_many_letters_are_written_in_pieces_and_a_second_run_goes_on(

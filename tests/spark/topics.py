@@ -76,6 +76,10 @@ class Topics:
         self._send(producer, topic, values, **fields)
         assert producer.flush(ANSWER_S_MAX) == 0
 
+    def produce_large(self, topic: str, value: bytes) -> None:
+        producer = Producer({"bootstrap.servers": self.bootstrap, "log_level": 0, "message.max.bytes": 1_000_000_000})
+        self._send(producer, topic, [value])
+
     def transaction(self, topic: str, values: Iterable[Any], *, commit: bool, **fields: Any) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": uuid.uuid4().hex, "log_level": 0})
         producer.init_transactions(ANSWER_S_MAX)

@@ -16,10 +16,17 @@ from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, client_config, create_if_missing, group_consumer, reason
+from moldau.spark.clients.librdkafka import (
+    ANSWER_S_MAX,
+    admin_client,
+    client_config,
+    create_if_missing,
+    group_consumer,
+    reason,
+)
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.committed import committed
@@ -32,6 +39,9 @@ SKIPPED_GROUP = "skipped"
 
 HELD_LETTERS_MAX = 10_000  # a topic of the wrong format is all letters: they are written in pieces, not all kept
 HELD_BYTES_MAX = 32 << 20
+RECORD_LIMIT = "max.message.bytes"
+ADDED_BYTES = 64 << 10  # place, query and reason, which are short, and the record's own batch around them
+LIBRARY_BYTES_MAX = "1000000000"
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -164,7 +174,7 @@ class LetterBox:
 
     def _make_topic(self, topic: str) -> None:
         try:
-            create_if_missing(self.client, NewTopic(topic))
+            create_if_missing(self.client, NewTopic(topic, config=letters_config(self.client, self.range.place.topic)))
         except KafkaException as wrong:
             raise DeadLettersFailed(f"cannot make the topic {topic} for dead letters: {reason(wrong)}") from None
 
@@ -201,8 +211,20 @@ class LetterBox:
             produce(producer, topic, key=letter.key, value=letter.value, headers=headers)
 
 
+def letters_config(client: ClientSettings, source: str) -> dict[str, str]:
+    """A topic for letters takes what its source takes, and what a letter adds; one that may not be asked, the usual."""
+    resource = ConfigResource(ResourceType.TOPIC, source)
+    try:
+        told = admin_client(client).describe_configs([resource], request_timeout=ANSWER_S_MAX)[resource].result()
+    except KafkaException:
+        return {}
+    return {RECORD_LIMIT: str(int(told[RECORD_LIMIT].value) + ADDED_BYTES)} if RECORD_LIMIT in told else {}
+
+
 def letter_producer(client: ClientSettings, transactional_id: str) -> Producer:
-    return Producer(client_config(client) | {"transactional.id": transactional_id, "linger.ms": "5"})
+    own = {"transactional.id": transactional_id, "linger.ms": "5"}
+    # How large a record may be is for the topic to say: it was in one.
+    return Producer(client_config(client, **{"message.max.bytes": LIBRARY_BYTES_MAX}) | own)
 
 
 def produce(producer: Producer, topic: str, **record: Any) -> None:

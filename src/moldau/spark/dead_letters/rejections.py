@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import pyarrow as pa
+from confluent_kafka import KafkaException
 
 from moldau.core.ids import TopicPartition
+from moldau.spark.clients.librdkafka import reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters.letters import (
     LETTERS_GROUP,
@@ -135,10 +137,14 @@ class RejectionCounts:
         self.told = 0
 
     def report(self, group: str | None, places: Iterable[TopicPartition], *, splits: int) -> int:
-        """The total over all runs of the query."""
+        """The total over all runs of the query; a count that can't be had ends no query."""
         if not self.counts_any or group is None:
             return 0
-        counts = count_letters(self.client, group, places, kind=self.kind, splits=splits)
+        try:
+            counts = count_letters(self.client, group, places, kind=self.kind, splits=splits)
+        except KafkaException as wrong:
+            LOGGER.warning("%s: records that did not fit could not be counted: %s", group, reason(wrong))
+            return self.told
         total = sum(counts.values())
         if total != self.told:
             by_place = ", ".join(f"{place}: {count}" for place, count in sorted(counts.items()))
