@@ -13,7 +13,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
-from moldau.spark.writing.delivery import write_exactly_once
+from moldau.spark.writing.delivery import write_at_least_once, write_exactly_once
 from moldau.spark.writing.producing import Written
 from moldau.spark.writing.task_progress import BatchChanged, SinkTask, TransactionExpired
 from tests.spark.topics import ANSWER_S_MAX, Topics
@@ -76,3 +76,15 @@ def test_more_time_than_the_brokers_allow_is_refused(topics: Topics, writer: str
     far = options(topics, topics.create(), writer, **{"kafka.transaction.timeout.ms": "999999999"})
     with pytest.raises(OptionError, match=r"kafka\.transaction\.timeout\.ms: the brokers allow no more"):
         write_exactly_once(iter([rows(b"1")]), far, sink_task())
+
+
+@pytest.mark.parametrize("deliver", ["at-least-once", "exactly-once"])
+def test_rows_beyond_the_users_buffer_wait_for_room(topics: Topics, deliver: str) -> None:
+    """As they do in Java's producer; librdkafka refuses them."""
+    topic, values = topics.create(), [b"%4d" % number + bytes(1_000) for number in range(500)]
+    said = options(topics, topic, "librdkafka", **{"kafka.buffer.memory": "65536"})
+    if deliver == "exactly-once":
+        write_exactly_once(iter([rows(*values)]), said, sink_task())
+    else:
+        write_at_least_once(iter([rows(*values)]), said)
+    assert topics.values(topic) == values

@@ -19,7 +19,7 @@ from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
 from moldau.spark.option_values import OptionError
-from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce
+from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce, room_of, without_room
 from moldau.spark.writing.rows_to_records import RowsToRecords
 from moldau.spark.writing.task_progress import (
     TOO_LONG,
@@ -49,7 +49,7 @@ class Transactional:
         self.slot = slot
         self.done_batch = -1
         self.producer = Producer(
-            client_config((), **WRITING, **TRANSACTION) | dict(settings) | {"transactional.id": name}
+            client_config((), **WRITING, **TRANSACTION) | without_room(settings) | {"transactional.id": name}
         )
         self.producer.init_transactions()
         # Only a consumer can say for which group an offset is, and what the group has.
@@ -101,7 +101,7 @@ def worker_producers() -> Producers:
 @lru_cache(maxsize=PRODUCERS_MAX)
 def plain_producer(settings: ClientSettings) -> tuple[Producer, DeliveryFailures]:
     failures = DeliveryFailures()
-    given = dict(settings)
+    given = without_room(settings)
     own: dict[str, str | bool] = (
         dict(WRITING) if any(name in given for name in WEAKER) else {**WRITING, "enable.idempotence": "true"}
     )
@@ -113,7 +113,7 @@ def write_by_library(rows: Iterable[pa.RecordBatch], settings: ClientSettings, s
     producer, failures = plain_producer(settings)
     failures.first = None
     try:
-        written = produce(rows, producer, shape)
+        written = produce(rows, producer, shape, room_of(settings))
     except KafkaException as wrong:
         raise NoAnswer(f"records could not be written: {reason(wrong)}") from None
     flush(producer, failures)
@@ -131,7 +131,7 @@ class LibraryTransaction:
     def write(self, rows: Iterable[pa.RecordBatch], shape: RowsToRecords, sink_task: SinkTask, topic: str) -> Written:
         opened = self._opened
         try:
-            written = produce(rows, opened.producer, shape)
+            written = produce(rows, opened.producer, shape, room_of(self._settings))
             opened.note(sink_task, topic, written)
             opened.producer.commit_transaction()
         except KafkaException as wrong:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
+from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.writing.partitioning import can_choose, rows_by_partition
 from moldau.spark.writing.rows_to_records import Records, RowsToRecords
 
@@ -31,6 +32,35 @@ WRITING: dict[str, str | bool] = {
     "batch.num.messages": "100000",
     "delivery.report.only.error": True,
 }
+
+
+# What a user sets as librdkafka's queue, `buffer.memory` in Java's words, bounds what waits here as well. The library
+# is not told: it refuses a record for which there is no room, where Java's producer waits.
+QUEUE_BYTES, QUEUE_RECORDS = "queue.buffering.max.kbytes", "queue.buffering.max.messages"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may wait to be sent."""
+
+    size_bytes: int = WAITING_BYTES_MAX
+    records: int = WAITING_RECORDS_MAX
+
+    def for_records_of(self, average_bytes: int) -> int:
+        return max(1, min(self.records, self.size_bytes // max(1, average_bytes)))
+
+
+def room_of(settings: ClientSettings) -> Room:
+    """librdkafka has looked at the values before."""
+    given = dict(settings)
+    return Room(
+        min(WAITING_BYTES_MAX, int(given.get(QUEUE_BYTES, WAITING_BYTES_MAX // 1024)) * 1024),
+        min(WAITING_RECORDS_MAX, int(given.get(QUEUE_RECORDS, WAITING_RECORDS_MAX))),
+    )
+
+
+def without_room(settings: ClientSettings) -> dict[str, str]:
+    return {name: value for name, value in settings if name not in (QUEUE_BYTES, QUEUE_RECORDS)}
 
 
 @dataclass(slots=True)
@@ -71,7 +101,7 @@ class DeliveryFailures:
             raise NoAnswer(f"records could not be written: {first.str()}")
 
 
-def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: RowsToRecords) -> Written:
+def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: RowsToRecords, room: Room) -> Written:
     """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
     written = Written()
     partition_count = _partition_counts(producer)
@@ -80,7 +110,7 @@ def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: RowsTo
             written.add(records)
             chooses = shape.chooses_partitions and can_choose(records.keys)
             for some in placed(records, partition_count) if chooses else (records,):
-                _produce_records(producer, some)
+                _produce_records(producer, some, room)
     return written
 
 
@@ -99,11 +129,10 @@ def flush(producer: Producer, failures: DeliveryFailures) -> None:
     failures.raise_any()
 
 
-def _produce_records(producer: Producer, records: Records) -> None:
+def _produce_records(producer: Producer, records: Records, room: Room) -> None:
     if not len(records):
         return
-    average_bytes = max(1, records.size_bytes // len(records))
-    waiting_max = max(1, min(WAITING_RECORDS_MAX, WAITING_BYTES_MAX // average_bytes))
+    waiting_max = room.for_records_of(records.size_bytes // len(records))
     for start in range(0, len(records), min(RECORDS_PER_CALL, waiting_max)):
         _wait_for_room(producer, waiting_max)
         length = min(RECORDS_PER_CALL, waiting_max, len(records) - start)
