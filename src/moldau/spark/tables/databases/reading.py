@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pyarrow as pa
 
@@ -143,7 +144,9 @@ def _decimal_of(declared: str) -> pa.DataType | None:
 def _opened(database: Sqlite) -> contextlib.closing[sqlite3.Connection]:
     """For reading alone: a file that is not there is not made."""
     try:
-        return contextlib.closing(sqlite3.connect(f"file:{database.path}?mode=ro", uri=True))
+        # A path is no address: `#` and `%` have a meaning there, and two slashes before it name a host.
+        address = f"file:///{quote(database.path.lstrip('/'))}?mode=ro"
+        return contextlib.closing(sqlite3.connect(address, uri=True))
     except sqlite3.Error as wrong:
         raise OptionError(f"option url: {database.path} can't be read: {wrong}") from None
 
