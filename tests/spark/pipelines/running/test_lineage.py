@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import uuid
 from collections.abc import Iterator
@@ -101,6 +102,30 @@ def test_events_are_posted_or_appended_in_order(tmp_path: Path) -> None:
     gone.close()
     assert len(said) == 1
     assert said[0].startswith(f"lineage does not reach {url}/api/v1/lineage: ")
+
+
+def test_a_server_that_answers_nonsense_is_told_of_and_what_follows_is_sent() -> None:
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for _ in range(2):
+                connection, _ = server.accept()
+                connection.recv(1 << 16)
+                connection.sendall(b"nonsense\r\n\r\n")
+                connection.close()
+                got.append(1)
+
+        got: list[int] = []
+        answering = threading.Thread(target=answer, daemon=True)
+        answering.start()
+        send = sender(f"http://127.0.0.1:{server.getsockname()[1]}", said.append)
+        send({"number": 1})
+        send({"number": 2})
+        send.close()
+        answering.join(30)
+    assert (len(got), len(said)) == (2, 1)
+    assert "nonsense" in said[0]
 
 
 def check_form(event: dict[str, Any]) -> None:

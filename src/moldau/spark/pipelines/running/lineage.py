@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -196,7 +196,7 @@ class Sender:
         while (event := self._waiting.get()) is not None:
             try:
                 self._deliver(event)
-            except (OSError, URLError) as wrong:
+            except (OSError, ValueError, HTTPException) as wrong:
                 self._complain(str(getattr(wrong, "reason", None) or wrong))
 
     def _complain(self, why: str) -> None:
