@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from moldau.spark.pipelines.language.tokens import statements_of
 from moldau.spark.pipelines.running.folders import PipelineFolder
 from moldau.spark.secrets import masked
 
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")  # it is a file's name as well, beside its log
 HOME_VARIABLE = "MOLDAU_HOME"
 START_S_MAX = 120.0
 STOP_S_MAX = 60.0
@@ -47,6 +49,8 @@ class StayingStreams:
 
         `secrets` are variables that the source refers to: the process gets them, and no file does.
         """
+        if not NAME.fullmatch(name):
+            raise StreamFailed(f"stream {name!r}: allowed are letters, digits, '.', '_' and '-', as in a topic's name")
         path = self._folder / f"{name}.sql"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._folder.chmod(OWNER_ONLY_FOLDER)  # a statement may have passwords in its options
