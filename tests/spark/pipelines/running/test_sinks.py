@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.plan import Expectation, Location, Violation
 from moldau.spark.pipelines.running.frames import Frames
 from moldau.spark.pipelines.running.sinks import Job, job_of
+from moldau.spark.pipelines.running.sources import newest_records, newest_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,3 +37,19 @@ def test_a_result_that_is_records_goes_as_it_is(spark: SparkSession) -> None:
     made = job(spark, "key binary, value binary, _key binary, _offset bigint")
     assert made.frame.columns == ["key", "value"]
     assert "valueFormat" not in made.options
+
+
+def test_a_name_with_a_dot_is_one_name(spark: SparkSession) -> None:
+    made = job(spark, "`log.level` string, `a``b` int, log struct<level: string>, id int", "key (`log.level`)")
+    assert made.frame.select("value.*").columns == ["log.level", "a`b", "log", "id"]
+    assert made.frame.columns == ["key", "value"]
+
+
+def test_expectations_and_tables_take_names_with_dots(spark: SparkSession) -> None:
+    plan = parse("create table a from topic 'a' key (`log.id`)", "p.sql", name="p")
+    rule = Expectation("positive", "a", "`log.id` > 0", Violation.FAIL, Location("p.sql", 1))
+    frames = Frames(spark)
+    known = "_topic string, _partition int, _offset bigint, _timestamp timestamp, _tombstone boolean, _key binary"
+    records = spark.createDataFrame([], f"`log.id` int, {known}")
+    frames.add(plan.sources[0], newest_rows(newest_records(records, plan.sources[0]), plan.sources[0]), [rule])
+    assert frames.by_name["a"].collect() == []

@@ -104,7 +104,7 @@ def _only(frame: DataFrame, holds: Column, rule: Expectation) -> DataFrame:
     if rule.otherwise is Violation.WARN:
         return frame
     if rule.otherwise is Violation.FAIL:
-        row = f.to_json(f.struct(*(name for name in frame.columns if not name.startswith("_"))))
+        row = f.to_json(f.struct(*(sources.quoted_name(name) for name in frame.columns if not name.startswith("_"))))
         said = f.concat(f.lit(f"expectation {rule.name} on {rule.on} ({rule.condition}) is broken by "), row)
         return frame.where(f.when(holds, f.lit(True)).otherwise(f.raise_error(said).cast("boolean")))
     return frame.where(holds)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from moldau.spark.dead_letters.letters import HEADER_PREFIX
 from moldau.spark.options import PREFIXES
 from moldau.spark.pipelines.plan import Connector, Endpoint, Plan, Source, letters_topic
-from moldau.spark.pipelines.running.sources import RECORD_COLUMNS, topic_options
+from moldau.spark.pipelines.running.sources import RECORD_COLUMNS, quoted_name, topic_options
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -50,14 +50,8 @@ def refused_rows(frame: DataFrame, relation: str) -> DataFrame:
         (f.col(RECORD_COLUMNS[name]) if has_place else f.lit(None)).cast(kinds[name]).alias(name) for name in PLACE
     ]
     plain = [name for name in frame.columns if name not in known and frame.columns.count(name) == 1]
-    row = f.to_json(f.struct(*(_named(name) for name in plain))) if plain else f.lit("{}")
+    row = f.to_json(f.struct(*(f.col(quoted_name(name)) for name in plain))) if plain else f.lit("{}")
     return frame.select(f.lit(relation).alias("relation"), f.col(BROKEN).alias("rule"), *place, row.alias("row"))
-
-
-def _named(column: str) -> Column:
-    from pyspark.sql import functions as f
-
-    return f.col("`" + column.replace("`", "``") + "`")
 
 
 def letters_of(refused: DataFrame, plan: Plan, *, query: str) -> DataFrame | None:

@@ -20,6 +20,7 @@ from moldau.spark.pipelines.running.sources import (
     OPERATION,
     RECORD_COLUMNS,
     TABLE_OPTIONS,
+    quoted_name,
     topic_options,
 )
 from moldau.spark.pipelines.running.table_stores import table_options
@@ -185,18 +186,18 @@ def _written(sink: Sink, frame: DataFrame) -> DataFrame:
     names = [name for name in frame.columns if name not in RECORD_COLUMNS.values()]
     connector = sink.endpoint.connector
     if connector in TABLE_OPTIONS and sink.is_upsert:
-        return frame.select(*names)
+        return frame.select(*map(quoted_name, names))
     names = [name for name in names if name != OPERATION or connector is Connector.TOPIC]
     if connector is not Connector.TOPIC or (_are_records(frame) and (not sink.keys or "key" in names)):
-        return frame.select(*names)
-    value = f.col("value") if _are_records(frame) else f.struct(*names)
+        return frame.select(*map(quoted_name, names))
+    value = f.col("value") if _are_records(frame) else f.struct(*map(quoted_name, names))
     if not sink.keys:
         return frame.select(value.alias("value"))
-    columns = [f.col(key) for key in sink.keys]
+    columns = [f.col(quoted_name(key)) for key in sink.keys]
     key = columns[0].cast("string") if len(columns) == 1 else f.to_json(f.struct(*columns))
     if sink.is_upsert and OPERATION in names:
         # A deletion is a record without a value, which a compacted topic forgets the row by.
-        row = f.struct(*(name for name in names if name != OPERATION))
+        row = f.struct(*(quoted_name(name) for name in names if name != OPERATION))
         value = f.when(f.col(OPERATION) != DELETED, row)
     return frame.select(key.alias("key"), value.alias("value"))
 

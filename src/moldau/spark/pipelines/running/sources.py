@@ -166,6 +166,11 @@ def _row_of_key(frame: DataFrame, source: Source) -> Column:
     return f.struct(*(found.get(field.name, f.lit(None)).cast(field.dataType).alias(field.name) for field in fields))
 
 
+def quoted_name(column: str) -> str:
+    """As Spark takes it for one name: without quotes `log.level` is a field of a column `log`."""
+    return "`" + column.replace("`", "``") + "`"
+
+
 def newest_records(frame: DataFrame, source: Source) -> DataFrame:
     """What a compacted topic would keep: the last record of each key in its partition, tombstones too."""
     from pyspark.sql import functions as f
@@ -187,7 +192,7 @@ def identity(source: Source) -> Column:
     from pyspark.sql import functions as f
 
     if source.are_changes:
-        row = f.to_json(f.struct(*source.keys))
+        row = f.to_json(f.struct(*map(quoted_name, source.keys)))
         return f.concat_ws("/", "_topic", "_partition", row)
     key = f.coalesce(f.concat(f.lit("key "), f.hex("_key")), f.concat(f.lit("offset "), "_offset"))
     return f.concat_ws("/", "_topic", "_partition", key)
@@ -197,7 +202,7 @@ def newest_rows(records: DataFrame, source: Source) -> DataFrame:
     """The newest row of each key among a topic's newest records; a tombstone or a deletion ends a row."""
     from pyspark.sql import functions as f
 
-    keys, age = [f.col(key) for key in source.keys], f.struct("_timestamp", "_offset")
+    keys, age = [f.col(quoted_name(key)) for key in source.keys], f.struct("_timestamp", "_offset")
     if source.are_changes:
         return _last(records, keys, age).where(f.col(OPERATION) != DELETED)
     return _last(records.where(f"not {TOMBSTONE}").drop(TOMBSTONE), keys, age)
@@ -206,7 +211,7 @@ def newest_rows(records: DataFrame, source: Source) -> DataFrame:
 def _last(frame: DataFrame, by: list[Column], age: Column) -> DataFrame:
     from pyspark.sql import functions as f
 
-    newest = f.max_by(f.struct(*frame.columns), age).alias("newest")
+    newest = f.max_by(f.struct(*map(quoted_name, frame.columns)), age).alias("newest")
     return frame.groupBy(*by).agg(newest).select("newest.*")
 
 
