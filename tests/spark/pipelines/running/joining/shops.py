@@ -35,8 +35,9 @@ class Shop:
         return self._pipelines.folder / ".moldau/pipelines/pipeline/checkpoints/joined"
 
     def files(self) -> list[str]:
-        """What is kept of the table."""
-        return sorted(path.name for path in (self.checkpoint / "tables/customers").iterdir())
+        """What is kept of the table, without the tokens of those who wrote it."""
+        there = (path.name for path in (self.checkpoint / "tables/customers").iterdir())
+        return sorted(name.rpartition("-")[0] or name for name in there)
 
     def put(self, topic: str, **rows: Any) -> None:
         """Values by their keys; None is a tombstone."""

@@ -198,7 +198,7 @@ def _leaves(plan: Any, tables: Mapping[str, Sequence[str]]) -> list[str]:
 def _url_of(node: Any, tables: Mapping[str, Sequence[str]]) -> str | None:
     if node.nodeName() != "LogicalRelation" or node.relation().getClass().getSimpleName() != "HadoopFsRelation":
         return None
-    paths = [str(path.toUri()) for path in elements_of(node.relation().location().rootPaths())]
+    paths = [str(path.toString()) for path in elements_of(node.relation().location().rootPaths())]
     return next((url for url in tables if [_plain(url)] == [_plain(path) for path in paths]), None)
 
 
