@@ -7,6 +7,7 @@ from dataclasses import dataclass
 QUERY_PROPERTY = "sql.streaming.queryId"
 BATCH_PROPERTY = "streaming.sql.batchId"
 DESCRIPTION_PROPERTY = "spark.job.description"
+RUN_PROPERTY = "spark.jobGroup.id"  # each run of a query is a group of jobs
 
 
 @dataclass(frozen=True, slots=True)

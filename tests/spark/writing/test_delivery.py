@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
 from moldau.spark.writing.delivery import write_at_least_once, write_exactly_once
 from moldau.spark.writing.producing import Written
+from moldau.spark.writing.sink import RunsSeen
 from moldau.spark.writing.task_progress import BatchChanged, SinkTask, TransactionExpired
 from tests.spark.topics import ANSWER_S_MAX, Topics
 
@@ -69,6 +71,37 @@ def test_a_batch_that_comes_back_with_as_many_other_rows_is_noticed(topics: Topi
     with pytest.raises(BatchChanged, match=r"batch 0 was written with 2 of 2 others"):
         write_exactly_once(iter([rows(b"3", b"4")]), options(topics, topic, writer), task)
     assert topics.values(topic) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_batch_that_comes_back_with_its_rows_in_another_task_is_noticed(topics: Topics, writer: str) -> None:
+    """Smaller tasks are what a transaction that took too long asks for, and a filter may leave one of them nothing."""
+    topic, task = topics.name(), sink_task()
+    said = options(topics, topic, writer)
+    assert write_exactly_once(iter([]), said, task).rows == Written()
+    assert topic not in topics.admin.list_topics().topics, "no rows need no topic"
+    topics.create_named(topic, partitions=2)
+    write_exactly_once(iter([rows(b"1", b"2")]), said, task)
+    with pytest.raises(BatchChanged, match=r"has 0 records of 0 bytes, but batch 0 was written with 2 of 2"):
+        write_exactly_once(iter([]), said, task)
+    assert write_exactly_once(iter([]), said, replace(task, batch=1)).rows == Written()
+    assert write_exactly_once(iter([]), said, replace(task, may_be_noted=False)).rows == Written()
+
+
+def test_rows_that_name_their_topics_are_missed_as_well(topics: Topics) -> None:
+    topic, task = topics.create(), sink_task()
+    said = sink_options({"kafka.bootstrap.servers": topics.bootstrap}, streaming=True)
+    named = rows(b"1").append_column("topic", pa.array([topic]))
+    write_exactly_once(iter([named]), said, task)
+    with pytest.raises(BatchChanged, match=r"has 0 records of 0 bytes, but batch 0 was written with 1 of 1"):
+        write_exactly_once(iter([]), said, task)
+
+
+def test_a_worker_knows_which_batches_are_the_first_of_a_run() -> None:
+    seen = RunsSeen()
+    assert [seen.is_first("run", batch) for batch in (7, 7, 8, 7)] == [True, True, False, True]
+    assert [seen.is_first(None, batch) for batch in (1, 2)] == [True, True]
+    assert seen.is_first("another", 8)
 
 
 @pytest.mark.parametrize("writer", WRITERS)

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.options import SinkOptions
-from moldau.spark.writing.librdkafka import done_by_library, opened_by_library, write_by_library
-from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, write_plainly
+from moldau.spark.writing.librdkafka import done_by_library, noted_by_library, opened_by_library, write_by_library
+from moldau.spark.writing.plain_delivery import can_send, done_plainly, noted_plainly, opened_plainly, write_plainly
 from moldau.spark.writing.producing import Written, measure
 from moldau.spark.writing.rows_to_records import RowsToRecords, to_records
 from moldau.spark.writing.task_progress import (
@@ -65,7 +65,7 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
     rows = iter(batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
-        return Delivered(Written(), Written())
+        return _without_rows(options, sink_task)
     topic = next(to_records(options).records(first)).topic
     rows = chain([first], rows)
     began_s = time.monotonic()
@@ -78,6 +78,16 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
         return Delivered(written, written, topic, opened.slot)
     except Fenced:
         return _after_fencing(options, sink_task, topic, open_s=time.monotonic() - began_s)
+
+
+def _without_rows(options: SinkOptions, sink_task: SinkTask) -> Delivered:
+    """Rows that the task wrote when the batch ran before would be in others now, which know nothing of them."""
+    look = noted_plainly if _is_plain(options) else noted_by_library
+    done = look(options.client, sink_task, options.topic) if sink_task.may_be_noted else None
+    if done is None or done.batch < sink_task.batch:
+        return Delivered(Written(), Written())
+    found = _check_same((), options, sink_task, done)
+    return Delivered(Written(), found, options.topic, done.slot, done.is_whole)
 
 
 def _is_plain(options: SinkOptions) -> bool:

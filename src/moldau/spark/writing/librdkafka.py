@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 import pyarrow as pa
@@ -15,7 +16,14 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, client_config, reason
+from moldau.spark.clients.librdkafka import (
+    ANSWER_S_MAX,
+    NoAnswer,
+    admin_client,
+    client_config,
+    group_consumer,
+    reason,
+)
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
 from moldau.spark.option_values import OptionError
@@ -189,6 +197,18 @@ def done_by_library(
         return _committed(settings, sink_task, slot, topic, in_any_topic=in_any_topic)
     except KafkaException as wrong:
         raise translated(wrong, sink_task) from None
+
+
+def noted_by_library(settings: ClientSettings, sink_task: SinkTask, topic: str | None) -> NotedBatch | None:
+    """Of a task without rows, in the query's own group: to look further would take a client for each such task."""
+    if topic is None:
+        return None
+    slot = NoteSlot(sink_task.query_group, sink_task.task)
+    try:
+        (found,) = committed(group_consumer(settings, slot.group), [TopicPartition(topic, slot.partition)])
+    except KafkaException as wrong:
+        raise translated(wrong, sink_task) from None
+    return None if found.offset < 0 else replace(done_of(found.offset, found.metadata), slot=slot)
 
 
 def translated(wrong: KafkaException, sink_task: SinkTask) -> Exception:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeVar
@@ -38,6 +39,7 @@ from moldau.spark.writing.task_progress import (
     NoteSlot,
     SinkTask,
     done_of,
+    done_slot,
     newest_done,
     note_of,
     transaction_timeout_ms,
@@ -253,6 +255,16 @@ def done_plainly(settings: ClientSettings, sink_task: SinkTask, topic: str, *, i
     slot = _slot(settings, sink_task, topic, in_any_topic=in_any_topic)
     wanted = None if in_any_topic else topic
     return newest_done(sink_task, slot, lambda at: _noted(settings, at, wanted), in_any_topic=in_any_topic)
+
+
+def noted_plainly(settings: ClientSettings, sink_task: SinkTask, topic: str | None) -> NotedBatch | None:
+    """The same of a task without rows, which needs no topic that is there; `topic` is None where rows name theirs."""
+    own, of_query = NoteSlot(sink_task.task_group, 0), NoteSlot(sink_task.query_group, sink_task.task)
+    for slot in (of_query, own, done_slot(sink_task.query_group)):
+        found = _noted(settings, slot, topic)
+        if found is not None and found.batch >= sink_task.batch:
+            return replace(found, is_whole=slot not in (of_query, own), slot=of_query if slot == of_query else own)
+    return None
 
 
 def _slot(settings: ClientSettings, sink_task: SinkTask, topic: str, *, in_any_topic: bool) -> NoteSlot:

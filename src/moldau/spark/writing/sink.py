@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
@@ -12,7 +13,7 @@ from pyspark.sql.types import StructType
 from moldau.spark.clients.librdkafka import check_settings
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
-from moldau.spark.streaming_batch import streaming_batch
+from moldau.spark.streaming_batch import RUN_PROPERTY, job_property, streaming_batch
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
 from moldau.spark.writing.delivery import Delivered, write_at_least_once, write_exactly_once
 from moldau.spark.writing.new_topics import make_topic_once, new_topic_settings
@@ -20,6 +21,8 @@ from moldau.spark.writing.producing import Written
 from moldau.spark.writing.rows_to_records import check_columns
 from moldau.spark.writing.settling import TaskWritten, delete_groups, deliveries, settle
 from moldau.spark.writing.task_progress import SinkTask
+
+RUNS_MAX = 16  # that a worker remembers; one that it forgot is asked about once more
 
 
 class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
@@ -76,9 +79,30 @@ class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
 
 
 def _delivered(rows: Iterator[pa.RecordBatch], options: SinkOptions, query_id: str, batch: int) -> TaskWritten:
-    sink_task = SinkTask(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix)
+    is_first = runs_seen().is_first(job_property(RUN_PROPERTY), batch)
+    sink_task = SinkTask(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix, is_first)
     delivered = write_exactly_once(rows, options, sink_task)
     return _told(delivered.written, delivered, query_id)
+
+
+class RunsSeen:
+    """Runs of queries that this worker had batches of: only the first of a run may have begun in an earlier one."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+
+    def is_first(self, run: str | None, batch: int) -> bool:
+        if run is None:
+            return True
+        first = self._first.setdefault(run, batch)
+        while len(self._first) > RUNS_MAX:
+            del self._first[next(iter(self._first))]
+        return batch <= first
+
+
+@lru_cache(maxsize=1)
+def runs_seen() -> RunsSeen:
+    return RunsSeen()
 
 
 def _told(written: Written, delivered: Delivered | None = None, query_id: str | None = None) -> TaskWritten:

@@ -50,6 +50,7 @@ class SinkTask:
     task: int
     group_prefix: str = GROUP_PREFIX
     transactional_prefix: str = GROUP_PREFIX
+    may_be_noted: bool = True  # False for a batch that no earlier run of the query can have begun
 
     @property
     def transactional_id(self) -> str:
