@@ -24,6 +24,7 @@ MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with 
 LONG = (
     "exactly_once/test_kills.py",
     "pipelines/running/test_decisions.py",
+    "pipelines/running/test_kept.py",
     "pipelines/running/joining/test_batches.py",
     "pipelines/running/test_runner.py",
     "pipelines/running/test_terminal.py",

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from moldau.spark.dead_letters.sending_back import Opened, open_letter, send_back
 from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import PipelineError
-from moldau.spark.pipelines.running.decisions import write_whole
+from moldau.spark.pipelines.running.kept import write_whole
 from moldau.spark.pipelines.running.runner import State
 from tests.spark.pipelines.pipelines import Outcome, Pipelines
 from tests.spark.tables.streams import forget_newest_commit
@@ -147,7 +147,7 @@ def test_rows_that_only_one_executor_can_see_are_missed(spark: SparkSession, tmp
     frame = spark.range(3)
     write_whole(frame, str(tmp_path / "here"), lambda: 3)
     with pytest.raises(
-        OptionError, match=r"^3 rows were written to .* and 2 are there: dead letters need a checkpoint"
+        OptionError, match=r"^3 rows were written to .* and 2 are there: what a batch keeps needs a checkpoint"
     ):
         write_whole(frame, str(tmp_path / "there"), lambda: 2)
     assert [path.name for path in tmp_path.iterdir()] == ["here"]

@@ -120,10 +120,11 @@ def test_a_holder_elsewhere_that_is_silent_is_succeeded(folder: LocalFolder, age
 def test_a_lock_without_a_note_is_succeeded_when_nothing_becomes_of_it(folder: LocalFolder, text: bytes) -> None:
     """As a power failure leaves it, or a store that shows a file before it is written."""
     folder.write("lock-00000001", text)
-    taken = threading.Event()
     lock = lock_of(folder)
-    threading.Thread(target=lambda: (lock.take(), taken.set()), daemon=True).start()
-    assert taken.wait(30)
+    taking = threading.Thread(target=lock.take, daemon=True)
+    taking.start()
+    taking.join(30)
+    assert not taking.is_alive()
     assert [name for name in folder.names() if name.startswith("lock")] == ["lock-00000002"]
     lock.release()
 

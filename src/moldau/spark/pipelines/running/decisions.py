@@ -3,35 +3,32 @@
 The rows of a batch are computed once, with the expectation that each of them broke, and written beside the checkpoint
 before anything else is. Results and letters are both made of what stands there. If the batch runs again, after a crash
 and with a table that changed, the decision that stands there is used: each row is in one place, and in one only.
+
+Letters are kept there too, for the records that they are made of may be gone by then, and so are results that a table
+or a clock has a part in: a batch that runs again writes what it wrote before.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.option_values import OptionError
-from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Sink, letters_topic
+from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Query, Sink, letters_topic
 from moldau.spark.pipelines.running.frames import Frames, frames_after
-from moldau.spark.pipelines.running.refused import BROKEN, letters_of, refused_rows
+from moldau.spark.pipelines.running.kept import KeptBatch, fingerprint, is_repeatable
+from moldau.spark.pipelines.running.refused import BROKEN, empty_letters, letters_of, refused_rows
 from moldau.spark.pipelines.running.sources import topic_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 ROW, REFUSED = "row", "refused"
 # What keeps rows from batch to batch, or looks at several rows at once: only Spark's own streaming does that right.
 STATEFUL = ("Aggregate", "Distinct", "Deduplicate", "Group", "State", "Limit", "Window", "Sort")
-# One task for each file of a decision, whatever machine reads it again: a task's rows are part of what was written.
-FILE_FOR_FILE = {
-    "spark.sql.files.maxPartitionBytes": str(1 << 40),
-    "spark.sql.files.openCostInBytes": str(1 << 40),
-    "spark.sql.files.minPartitionNum": "1",
-}
+FOLDER = "decided"
+ROWS, LETTERS, RESULTS = "rows", "letters", "results"
 Deliver = Callable[["DataFrame", int], None]
 
 
@@ -122,87 +119,55 @@ class DecidedBatches:
     broken: Counter[str] = field(default_factory=Counter)  # rows, by expectations after the relation
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        decided = self._decided(batch, number)
-        if self.relation is None:
-            refused = decided.where(f"{REFUSED} is not null").select(f"{REFUSED}.*")
-        else:
-            refused = refused_rows(decided.where(f"{BROKEN} is not null"), self.relation)
-        letters = letters_of(refused, self.plan, query=self.query_name)
+        plan = fingerprint(self.plan, self.sink.query)
+        kept = KeptBatch(batch.sparkSession, f"{self.checkpoint}/{FOLDER}", number, plan)
+        decided = self._decided(batch, kept)
+        kept.forget_previous()
+        letters = self._letters(decided, kept)
         if letters is not None:
             # One task: which rows are whose must be the same if the batch runs again, and letters are few.
             self.deliver_letters(letters.repartition(1), number)
         if self.relation is None:
             self.deliver(decided.where(f"{ROW} is not null").select(f"{ROW}.*"), number)
         else:
-            self._deliver_rest(decided.where(f"{BROKEN} is null").drop(BROKEN), number)
+            self._deliver_rest(decided.where(f"{BROKEN} is null").drop(BROKEN), kept)
 
-    def _deliver_rest(self, good: DataFrame, number: int) -> None:
+    def _decided(self, batch: DataFrame, kept: KeptBatch) -> DataFrame:
+        if not kept.has(ROWS, batch):
+            return kept.put(ROWS, batch)
+        # The decision stands; but a query with state has to compute its batch, or the next finds no state.
+        batch.toDF(*map(str, range(len(batch.columns)))).write.format("noop").mode("overwrite").save()
+        return kept.get(ROWS, batch)
+
+    def _letters(self, decided: DataFrame, kept: KeptBatch) -> DataFrame | None:
+        if self.relation is None:
+            refused = decided.where(f"{REFUSED} is not null").select(f"{REFUSED}.*")
+        else:
+            refused = refused_rows(decided.where(f"{BROKEN} is not null"), self.relation)
+        if kept.has(LETTERS, like := empty_letters(kept.session)):
+            return kept.get(LETTERS, like)
+        # A topic of that name may be in another cluster too, where some other stream of the plan reads it.
+        read = self.plan.read_by(self.sink.query if self.relation is None else Query((self.relation,)))
+        letters = letters_of(refused, read, query=self.query_name)
+        return None if letters is None else kept.put(LETTERS, letters)
+
+    def _deliver_rest(self, good: DataFrame, kept: KeptBatch) -> None:
         assert self.relation is not None, "it is known where results are cut off"
         frames = frames_after(good.sparkSession, self.plan, self.sink, relation=self.relation, frame=good)
-        self.deliver(frames.of(self.sink.query), number)
-        for name, observation in frames.observed.items():
-            if count := int(observation.get["broken"]):
-                self.broken[name] += count
+        result = frames.of(self.sink.query)
+        if kept.has(RESULTS, result):
+            result = kept.get(RESULTS, result)
+        elif self._reads_tables() or not is_repeatable(result):
+            result = kept.put(RESULTS, result)
+        self.deliver(result, kept.number)
+        self.broken.update(frames.broken())
 
-    def _decided(self, batch: DataFrame, number: int) -> DataFrame:
-        session, folder = batch.sparkSession, f"{self.checkpoint}/decided"
-        path, numbered = f"{folder}/{number}", batch.toDF(*map(str, range(len(batch.columns))))  # names may come twice
-        for key, value in FILE_FOR_FILE.items():
-            session.conf.set(key, value)
-        decided = session.read.schema(numbered.schema)
-        if _exists(session, f"{path}/_SUCCESS"):
-            # The decision stands; but a query with state has to compute its batch, or the next finds no state.
-            numbered.write.format("noop").mode("overwrite").save()
-        else:
-            is_local = str(session.conf.get("spark.master", "")).startswith("local[")
-            count = None if is_local else lambda: decided.parquet(path).count()
-            write_whole(numbered, path, count)
-        _remove(session, f"{folder}/{number - 1}")
-        return decided.parquet(path).toDF(*batch.columns)
-
-
-def write_whole(frame: DataFrame, path: str, count: Callable[[], int] | None) -> None:
-    """Executors that each write to a disk of their own leave nothing that others find, and Spark says nothing.
-
-    `count` looks what is there, where executors may be elsewhere.
-    """
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as f
-
-    if count is None:
-        frame.write.mode("overwrite").parquet(path)
-        return
-    observed = Observation()
-    frame.observe(observed, f.count(f.lit(1)).alias("rows")).write.mode("overwrite").parquet(path)
-    if (found := count()) != (written := observed.get["rows"]):
-        _remove(frame.sparkSession, path)
-        raise OptionError(
-            f"{written} rows were written to {path}, and {found} are there: dead letters need a checkpoint that the "
-            "driver and all executors share; set it with: set checkpoint = 'PLACE'"
-        )
+    def _reads_tables(self) -> bool:
+        """Whether what follows the relation reads anything beside it."""
+        around = self.plan.upstream(self.sink.query.inputs, stop=self.relation)
+        return any(one.kind is Kind.TABLE and one.name.lower() in around for one in self.plan.sources)
 
 
 def letter_options(plan: Plan) -> dict[str, str]:
     """Letters are in the pipeline's own cluster, wherever the records came from."""
     return topic_options(Endpoint(Connector.TOPIC, ""), plan)
-
-
-def _exists(session: SparkSession, path: str) -> bool:
-    if not hasattr(session, "_jvm"):
-        return Path(path).exists()
-    files, place = _file_system(session, path)
-    return bool(files.exists(place))
-
-
-def _remove(session: SparkSession, path: str) -> None:
-    if not hasattr(session, "_jvm"):
-        shutil.rmtree(path, ignore_errors=True)
-        return
-    files, place = _file_system(session, path)
-    files.delete(place, True)
-
-
-def _file_system(session: Any, path: str) -> tuple[Any, Any]:
-    """Whatever Spark takes for a checkpoint: a folder here, or a store elsewhere."""
-    place = session._jvm.org.apache.hadoop.fs.Path(path)
-    return place.getFileSystem(session._jsparkSession.sessionState().newHadoopConf()), place

@@ -83,6 +83,16 @@ def letters_of(refused: DataFrame, plan: Plan, *, query: str) -> DataFrame | Non
     )
 
 
+def empty_letters(session: SparkSession) -> DataFrame:
+    """In the columns that letters have."""
+    from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+    from moldau.spark.columns import spark_headers_type
+
+    kinds = {"topic": StringType(), "key": BinaryType(), "value": BinaryType(), "headers": spark_headers_type()}
+    return session.createDataFrame([], StructType([StructField(name, kind) for name, kind in kinds.items()]))
+
+
 def _headers(told: Mapping[str, Column]) -> Column:
     from pyspark.sql import functions as f
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -231,7 +231,7 @@ class Runner:
         )
 
 
-def fresh_reports(reports: list[Mapping[str, Any]], newest: str) -> list[Mapping[str, Any]]:
+def fresh_reports(reports: Sequence[Mapping[str, Any]], newest: str) -> Sequence[Mapping[str, Any]]:
     """Those behind the one of that time, in Spark's order: a clock that was set back makes no report older.
 
     A report while nothing comes has the number of the batch that is to come: only its time tells it apart.

@@ -18,14 +18,17 @@ from moldau.spark.pipelines.running.frames import Frames, frames_of
 from moldau.spark.pipelines.running.joining.keys import KeyColumns, elements_of, key_columns, lookup_for, uses_of
 from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable
 from moldau.spark.pipelines.running.joining.states import TableState
-from moldau.spark.pipelines.running.reasons import spark_failures
-from moldau.spark.pipelines.running.sources import TOMBSTONE
+from moldau.spark.pipelines.running.kept import KeptBatch, fingerprint, is_repeatable
+from moldau.spark.pipelines.running.sources import TOMBSTONE, quoted_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STREAM = "_stream"
 TIME_OF_DAY = re.compile(r"current_|curdate|localtime|\bnow\b", re.IGNORECASE)
+FOLDER, RESULTS = "joined", "rows"
+# Which rows a task gets is part of what was written: it must not depend on how many cores there are at the moment.
+SHARED_BY_SIZE = ("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
 # What Spark computes of each batch on its own.
 STATELESS = (
     "CTERelationDef",
@@ -54,7 +57,7 @@ class TableJoin:
 
     plan: Plan  # of what the sink reads, and no more
     streams: tuple[str, ...]
-    tables: tuple[Source, ...]
+    tables: tuple[Source, ...]  # of topics; those of elsewhere can't be pinned
     frame: DataFrame  # all streams as one, for a query has one batch at a time
     query: Query
 
@@ -70,19 +73,20 @@ class TableJoin:
     ) -> Callable[[DataFrame, int], None]:
         """`broken` counts the rows that break expectations."""
         states = [TableState(table, self.plan, checkpoint) for table in self.tables]
-        return JoinedBatches(self, states, deliver, broken)
+        return JoinedBatches(self, states, checkpoint, deliver, broken)
 
 
 def table_join(frames: Frames, plan: Plan, query: Query) -> TableJoin | None:
-    """None for a query that joins no topic's table with streams, and for one that keeps state in Spark."""
+    """None for a query that joins no table with streams, and for one that keeps state in Spark."""
     if not hasattr(frames.spark, "_sc"):
         return None  # a Connect server has no files and no plans to look at
     read = plan.read_by(query)
     streams = tuple(one.name.lower() for one in read.sources if one.kind is Kind.STREAM)
     topics = (Connector.TOPIC, Connector.PATTERN)
-    tables = tuple(one for one in read.sources if one.kind is Kind.TABLE and one.endpoint.connector in topics)
+    tables = tuple(one for one in read.sources if one.kind is Kind.TABLE)
     if not streams or not tables or not _is_stateless(frames.of(query), set(streams)):
         return None
+    tables = tuple(one for one in tables if one.endpoint.connector in topics)
     return TableJoin(read, streams, tables, _together([frames.by_name[name] for name in streams]), query)
 
 
@@ -121,7 +125,9 @@ def _together(frames: list[DataFrame]) -> DataFrame:
         frame.select(
             f.lit(number).alias(STREAM),
             *(
-                (f.struct(*frame.columns) if place == number else f.lit(None).cast(other.schema)).alias(f"_{place}")
+                (
+                    f.struct(*map(quoted_name, frame.columns)) if place == number else f.lit(None).cast(other.schema)
+                ).alias(f"_{place}")
                 for place, other in enumerate(frames)
             ),
         )
@@ -139,20 +145,31 @@ class JoinedBatches:
 
     join: TableJoin
     states: list[TableState]
+    checkpoint: str
     deliver: Callable[[DataFrame, int], None]
     broken: Counter[str]
     others: dict[str, DataFrame] = field(default_factory=dict)  # tables of elsewhere, which are read anew by themselves
     asked: dict[str, KeyColumns] = field(default_factory=dict)  # of tables, as the plan of a batch before showed it
 
     def __call__(self, batch: DataFrame, number: int) -> None:
+        batch.sparkSession.conf.set(*SHARED_BY_SIZE)
         tables = {state.source.name.lower(): state.pinned(batch.sparkSession, number) for state in self.states}
         batch.persist()  # it is looked at for keys, and then joined
         try:
             frames, result = self._joined(batch, tables)
-            self.deliver(result, number)
+            self.deliver(self._kept(result, number), number)
         finally:
             batch.unpersist()
-        self.broken.update(_broken(frames))
+        self.broken.update(frames.broken())
+
+    def _kept(self, result: DataFrame, number: int) -> DataFrame:
+        """The same rows each time that the batch runs: by its pins, and where those do not do it, by keeping them."""
+        if not self.others and is_repeatable(result):
+            return result
+        plan = fingerprint(self.join.plan, self.join.query)
+        kept = KeptBatch(result.sparkSession, f"{self.checkpoint}/{FOLDER}", number, plan)
+        kept.forget_previous()
+        return kept.get(RESULTS, result) if kept.has(RESULTS, result) else kept.put(RESULTS, result)
 
     def _joined(self, batch: DataFrame, tables: Mapping[str, PinnedTable]) -> tuple[Frames, DataFrame]:
         """Tables are joined one after the other, for one may say which rows of the next are asked for."""
@@ -163,7 +180,7 @@ class JoinedBatches:
         has_few_rows = bool(self.asked)
         while waiting:
             snapshots = {name: table.snapshot.drop(TOMBSTONE) for name, table in waiting.items()}
-            result = self._computed(spark, {**known, **snapshots})[1]
+            result = self._computed(spark, {**known, **snapshots}, counts=False)[1]
             by_url = {table.snapshot_url: name for name, table in waiting.items()}
             keys = {url: waiting[name].source.keys for url, name in by_url.items()}
             uses = {by_url[url]: found for url, found in uses_of(result, keys).items()}
@@ -172,10 +189,12 @@ class JoinedBatches:
             if not has_few_rows and self.join.has_one_plan:
                 self.asked = {name: told for name, found in uses.items() if (told := key_columns(found, batch))}
             has_few_rows = True
-        return self._computed(spark, known)
+        return self._computed(spark, known, counts=True)
 
-    def _computed(self, spark: SparkSession, given: Mapping[str, DataFrame]) -> tuple[Frames, DataFrame]:
-        frames = frames_of(spark, self._plan(), given=given)
+    def _computed(
+        self, spark: SparkSession, given: Mapping[str, DataFrame], *, counts: bool
+    ) -> tuple[Frames, DataFrame]:
+        frames = frames_of(spark, self._plan(), given=given, counts=counts)
         return frames, frames.of(self.join.query)
 
     def _plan(self) -> Plan:
@@ -197,16 +216,3 @@ class JoinedBatches:
         if len(names) == 1:
             return {names[0]: batch}
         return {name: batch.where(f"{STREAM} = {number}").select(f"_{number}.*") for number, name in enumerate(names)}
-
-
-def _broken(frames: Frames) -> dict[str, int]:
-    """Rows that broke an expectation. What Spark left out of its plan has no figure, and must not be waited for."""
-    counts: dict[str, int] = {}
-    for name, observation in frames.observed.items():
-        try:
-            observed = observation._jo
-            is_there = observed is not None and bool(observed.future().isCompleted())
-            counts[name] = int(observation.get["broken"]) if is_there else 0
-        except spark_failures():
-            counts[name] = 0
-    return {name: count for name, count in counts.items() if count}
