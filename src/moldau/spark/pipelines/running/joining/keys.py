@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from moldau.spark.pipelines.running.sources import quoted_name
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -95,7 +97,7 @@ class KeyColumns:
 
         frames = (
             batch.select(
-                *(f.col(_quoted(name)).alias(column) for name, column in zip(names, self.columns, strict=True))
+                *(f.col(quoted_name(name)).alias(column) for name, column in zip(names, self.columns, strict=True))
             )
             for names in self.asked
         )
@@ -200,10 +202,6 @@ def _url_of(node: Any, tables: Mapping[str, Sequence[str]]) -> str | None:
         return None
     paths = [str(path.toString()) for path in elements_of(node.relation().location().rootPaths())]
     return next((url for url in tables if [_plain(url)] == [_plain(path) for path in paths]), None)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _plain(url: str) -> str:
