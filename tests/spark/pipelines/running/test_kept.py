@@ -167,3 +167,15 @@ def test_what_spark_leaves_out_is_not_waited_for(batches: Batches) -> None:
     batches.put("orders", {"id": -2, "customer": "ann"})
     batches.decide(ORDERS + POSITIVE + rule + NAMED)
     assert (len(batches.letters), batches.results) == (1, [[]])
+
+
+def test_a_batch_leaves_nothing_behind_in_spark(batches: Batches) -> None:
+    """What shall be counted is kept by Spark until it was: a frame that is only looked at must count nothing."""
+    rule = "expect called on customers check (name is not null) otherwise warn;"
+    batches.put("customers", {"id": "ann", "name": "Ann"})
+    batches.put("orders", {"id": 1, "customer": "ann"})
+    batches.join(ORDERS + rule + NAMED)
+    counted = batches.session._jsparkSession.observationManager()
+    (kept,) = (each for each in counted.getClass().getDeclaredFields() if each.getName() == "observations")
+    kept.setAccessible(True)
+    assert (batches.results, kept.get(counted).size()) == ([[(1, "Ann")]], 0)
