@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.plan import Expectation, Location, Violation
 from moldau.spark.pipelines.running.frames import Frames
-from moldau.spark.pipelines.running.sinks import Job, job_of
+from moldau.spark.pipelines.running.sinks import Job, job_of, letters_topic_options
 from moldau.spark.pipelines.running.sources import newest_records, newest_rows
+from tests.spark.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,6 +39,16 @@ def test_a_result_that_is_records_goes_as_it_is(spark: SparkSession) -> None:
     made = job(spark, "key binary, value binary, _key binary, _offset bigint")
     assert made.frame.columns == ["key", "value"]
     assert "valueFormat" not in made.options
+
+
+def test_letters_may_be_as_large_as_the_records_of_any_source(topics: Topics) -> None:
+    small, large = topics.create(), topics.create(config={"max.message.bytes": str(6 << 20)})
+    plan = parse(f"create stream a from topic '{small}, {large}'; create stream b from topic 'gone'", "p.sql", name="p")
+    plan = replace(plan, settings={"bootstrap.servers": topics.bootstrap})
+    made = letters_topic_options(plan)
+    assert made["topicConfig.max.message.bytes"] == str((6 << 20) + (64 << 10))
+    assert made["kafka.bootstrap.servers"] == topics.bootstrap
+    assert "topicConfig.max.message.bytes" not in letters_topic_options(replace(plan, sources=plan.sources[1:]))
 
 
 def test_a_name_with_a_dot_is_one_name(spark: SparkSession) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.clients.settings import client_settings
+from moldau.spark.clients.settings import ClientSettings, client_settings
+from moldau.spark.dead_letters.letters import RECORD_LIMIT, letters_config
 from moldau.spark.option_values import OptionValues
 from moldau.spark.pipelines.plan import Connector, Endpoint, Output, Plan, Schedule, Sink
 from moldau.spark.pipelines.running.decisions import DecidedBatches, Decision, decision_of, letter_options
@@ -25,7 +26,7 @@ from moldau.spark.pipelines.running.sources import (
 )
 from moldau.spark.pipelines.running.table_stores import table_options
 from moldau.spark.streaming_batch import QUERY_PROPERTY
-from moldau.spark.writing.new_topics import make_topic, new_topic_settings
+from moldau.spark.writing.new_topics import CONFIG_PREFIX, make_topic, new_topic_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -153,7 +154,24 @@ class Job:
         if self.sink.endpoint.connector is Connector.TOPIC:
             _make_topic(self.options, self.sink.endpoint.location)
         for topic in self.decision.topics(self.plan) if self.decision else ():
-            _make_topic(letter_options(self.plan), topic)
+            _make_topic(letters_topic_options(self.plan.read_by(self.sink.query)), topic)
+
+
+def letters_topic_options(plan: Plan) -> dict[str, str]:
+    """For a topic that takes the largest records that the plan's topics may have."""
+    limits = [
+        int(limit)
+        for source in plan.sources
+        if source.endpoint.connector is Connector.TOPIC
+        for topic in source.endpoint.location.split(",")
+        for limit in letters_config(client_of(source.endpoint, plan), topic.strip()).values()
+    ]
+    own = {f"{CONFIG_PREFIX}{RECORD_LIMIT}": str(max(limits))} if limits else {}
+    return {**letter_options(plan), **own}
+
+
+def client_of(endpoint: Endpoint, plan: Plan) -> ClientSettings:
+    return client_settings(OptionValues(topic_options(endpoint, plan)), side="consumer")
 
 
 def _make_topic(options: dict[str, str], topic: str) -> None:
