@@ -81,6 +81,7 @@ def test_an_end_that_is_told_among_records_is_no_record(topics: Topics, monkeypa
         columns=("offset", "value"),
         poll_timeout_ms=30_000,
         fails_on_data_loss=True,
+        group="reader",
     )
     later = threading.Timer(1.0, topics.produce, (topic, [b"more"] * 3))
     later.start()
