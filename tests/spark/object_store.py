@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,8 +65,9 @@ class ObjectStore:
     def delete(self, bucket: str, name: str) -> None:
         self._ask("DELETE", f"{bucket}/{name}")
 
-    def names(self, bucket: str) -> list[str]:
-        return re.findall(r"<Key>(.*?)</Key>", self._ask("GET", f"{bucket}?list-type=2").decode())
+    def names(self, bucket: str, prefix: str = "") -> list[str]:
+        answer = self._ask("GET", f"{bucket}?list-type=2&prefix={urllib.parse.quote(prefix)}")
+        return re.findall(r"<Key>(.*?)</Key>", answer.decode())
 
     def _ask(self, method: str, path: str, data: bytes | None = None) -> bytes:
         # The server asks whether somebody signed, not who. The library's own type is that of a form, whose text the

@@ -1,5 +1,7 @@
 """Two pipelines in a row: orders joined with customers that change, into a topic, and from there into tables.
 
+Orders go on, `--records` of them at least, until all kills have happened.
+
 `scripts/spark-exactly-once chain [--records N] [--faults N] [--seed N] [--broker apache]`
 """
 
@@ -72,10 +74,14 @@ class Chain:
     def has_all(self, records: int) -> bool:
         return all(len(rows) >= records for rows in (self.rows_of_lake(), self.rows_of_topic(self.results)))
 
-    def judge(self, records: int) -> bool:
+    def judge(self, feeder: Feeder) -> bool:
+        records = feeder.sent
         versions = {row["id"]: row["version"] for row in self.rows_of_topic(self.enriched)}
-        good = None not in versions.values()
-        print(f"  customers in {len(set(versions.values()))} versions, {list(versions.values()).count(None)} unknown")
+        unknown = list(versions.values()).count(None)
+        stale = sum(version is not None and version < feeder.least_version(id_) for id_, version in versions.items())
+        print(f"  customers in {len(set(versions.values()))} of {feeder.versions} versions", end=": ")
+        print(f"{unknown} unknown, {stale} older than the order")
+        good = unknown == stale == 0
         for name, rows in {
             "enriched": self.rows_of_topic(self.enriched),
             "results": self.rows_of_topic(self.results),
@@ -99,18 +105,20 @@ def is_exact(name: str, rows: Iterable[Row], records: int, versions: dict[int, i
 def run(broker: CrashingBroker, folder: Path, chance: random.Random, *, records: int, faults: int) -> bool:
     began_s = time.monotonic()
     chain = Chain(Topics(broker.bootstrap), folder, batch=max(1, records // 20))
-    feeder = Feeder(chain.topics, chain.orders, chain.customers, records=records, per_transaction=records // 100)
+    feeder = Feeder(chain.topics, chain.orders, chain.customers, per_transaction=max(1, records // 200))
     with feeder, PipelineChaos(chain.pipelines, broker, chance) as chaos:
-        chaos.run(faults, has_all=lambda: feeder.sent >= records and chain.has_all(records))
+        chaos.kill(faults)
+        feeder.end(records)
+        chaos.finish(lambda: chain.has_all(feeder.sent))
     print(f"  killed: {'; '.join(chaos.kills)}; the producer failed {feeder.failures} times")
     print(f"  the newest commit of every query deleted and run again; {time.monotonic() - began_s:.0f} s", flush=True)
-    return chain.judge(records)
+    return chain.judge(feeder)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=20_000)
-    parser.add_argument("--faults", type=int, default=6)
+    parser.add_argument("--faults", type=int, default=9)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--broker", choices=BROKERS, default="moldau")
     asked = parser.parse_args()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Self
 
@@ -17,17 +19,21 @@ EVERY_S = 0.5
 
 
 class Feeder(threading.Thread):
-    """Sends orders from 0 on; each transaction is followed by one that is aborted and by a new version of customers."""
+    """Sends orders from 0 on until it is told to end.
 
-    def __init__(self, topics: Topics, orders: str, customers: str, *, records: int, per_transaction: int) -> None:
+    Each transaction of orders comes after a new version of all customers, and before one that is aborted.
+    """
+
+    def __init__(self, topics: Topics, orders: str, customers: str, *, per_transaction: int) -> None:
         super().__init__(daemon=True)
         self._topics, self._orders, self._customers = topics, orders, customers
-        self._records, self._per_transaction = records, per_transaction
-        self._is_stopped = threading.Event()
+        self._per_transaction = per_transaction
+        self._enough: int | None = None
         self._producer: Producer | None = None
         self.versions = 0
         self.sent = 0
         self.failures = 0
+        self._least_versions: list[tuple[int, int]] = []  # orders from here on came after this version of the customers
 
     def __enter__(self) -> Self:
         self.send_once()
@@ -35,11 +41,20 @@ class Feeder(threading.Thread):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._is_stopped.set()
-        self.join(ANSWER_S_MAX)
+        self.end(0)
+
+    def end(self, records: int) -> None:
+        """As soon as there are so many."""
+        self._enough = records
+        self.join()
+
+    def least_version(self, order: int) -> int:
+        """The version of the customers that was there before the order."""
+        return self._least_versions[bisect_right(self._least_versions, order, key=lambda each: each[0]) - 1][1]
 
     def run(self) -> None:
-        while self.sent < self._records and not self._is_stopped.wait(EVERY_S):
+        while self._enough is None or self.sent < self._enough:
+            time.sleep(EVERY_S)
             try:
                 self.send_once()
             except (KafkaException, AssertionError):
@@ -55,8 +70,9 @@ class Feeder(threading.Thread):
             self._producer.init_transactions(ANSWER_S_MAX)
             self.sent = len(self._topics.values(self._orders))
         self._transaction(self._customers, customers(self.versions), commit=True)
+        self._least_versions.append((self.sent, self.versions))
         self.versions += 1
-        ids = range(self.sent, min(self.sent + self._per_transaction, self._records))
+        ids = range(self.sent, self.sent + self._per_transaction)
         self._transaction(self._orders, map(order, ids), commit=True)
         self.sent = ids.stop
         self._transaction(self._orders, map(order, range(ABORTED_FROM, ABORTED_FROM + 9)), commit=False)

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -59,6 +59,18 @@ def wait_for_sources(query: Any) -> None:
         time.sleep(0.1)
 
 
+def wait_for_all(queries: Sequence[Any]) -> None:
+    """Until all are done, or one has failed: the rest of a driver is no job that anybody would leave running."""
+    while True:
+        is_running = any(query.isActive for query in queries)
+        for query in queries:
+            if query.exception() is not None:
+                raise query.exception()
+        if not is_running:
+            return
+        time.sleep(0.2)
+
+
 def main(job: Fields) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(job["master"]).appName("exactly-once")
@@ -77,8 +89,7 @@ def main(job: Fields) -> None:
     for query in job["queries"]:
         started.append(start(session, query))
         wait_for_sources(started[-1])
-    for query in started:
-        query.awaitTermination()
+    wait_for_all(started)
     session.stop()
 
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
-from tests.spark.exactly_once.plan import numbers
+from tests.spark.exactly_once.checkpoints import LocalCheckpoint
 from tests.spark.exactly_once.servers import CrashingBroker
-from tests.spark.tables.streams import forget_newest_commit
 
-LOOK_S = 0.1
-JITTER_S_MAX = 2.0
+LOOK_S = 0.05
+JITTER_S_MAX = 0.5
 END_S_MAX = 120.0
 ONCE_S_MAX = 600.0
+RESULTS_S_MAX = 600.0
 
 
 class PipelineProcess:
@@ -31,11 +31,16 @@ class PipelineProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
-    def checkpoints(self) -> list[Path]:
-        return sorted((self.path.parent / ".moldau/pipelines" / self.path.stem / "checkpoints").glob("*"))
+    def checkpoints(self) -> list[LocalCheckpoint]:
+        folder = self.path.parent / ".moldau/pipelines" / self.path.stem / "checkpoints"
+        return [LocalCheckpoint(path) for path in sorted(folder.glob("*"))]
 
     def batches(self) -> int:
-        return sum(len(numbers(checkpoint / "commits")) for checkpoint in self.checkpoints)
+        """How many are done; Spark deletes the notes of old ones, so that they can't be counted."""
+        return sum(newest(checkpoint, "commits") + 1 for checkpoint in self.checkpoints)
+
+    def is_in_a_batch(self) -> bool:
+        return any(newest(checkpoint, "offsets") > newest(checkpoint, "commits") for checkpoint in self.checkpoints)
 
     def start(self) -> None:
         with self.output.open("ab") as output:
@@ -46,7 +51,9 @@ class PipelineProcess:
     def run_once(self) -> None:
         """What is there now, to its end."""
         with self.output.open("ab") as output:
-            subprocess.run([*self._command(), "--once"], stdout=output, stderr=output, timeout=ONCE_S_MAX, check=True)
+            command = [*self._command(), "--once"]
+            done = subprocess.run(command, stdout=output, stderr=output, timeout=ONCE_S_MAX, check=False)
+        assert done.returncode == 0, self.tail()
 
     def kill(self) -> None:
         process, self._process = self._process, None
@@ -72,6 +79,10 @@ class PipelineProcess:
         return [sys.executable, "-m", "moldau", "pipeline", "run", str(self.path), "--master", "local[2]"]
 
 
+def newest(checkpoint: LocalCheckpoint, log: str) -> int:
+    return max(checkpoint.batches(log), default=-1)
+
+
 class PipelineChaos:
     """Runs pipelines beside each other; a kill comes when one of them is some batches further than at the last one."""
 
@@ -90,14 +101,14 @@ class PipelineChaos:
         for pipeline in self.pipelines:
             pipeline.stop()
 
-    def run(self, faults: int, *, has_all: Callable[[], bool], runs_s_max: float = 1800.0) -> None:
-        """Until all faults happened and the results are there; then the newest batch of each query once more."""
-        deadline_s = time.monotonic() + runs_s_max
+    def kill(self, faults: int) -> None:
+        """The pipelines and the broker in turn."""
         victims = [*self.pipelines, self.broker]
         for number in range(faults):
-            self._wait_for_batches(deadline_s)
-            time.sleep(self.chance.uniform(0, JITTER_S_MAX))
             victim = victims[number % len(victims)]
+            self._wait_for_batches()
+            self._wait_to_be_in_a_batch(victim if isinstance(victim, PipelineProcess) else self.pipelines[0])
+            time.sleep(self.chance.uniform(0, JITTER_S_MAX))
             if isinstance(victim, PipelineProcess):
                 victim.kill()
                 self.kills.append(f"{victim.path.stem} after {victim.batches()} batches")
@@ -105,18 +116,33 @@ class PipelineChaos:
             else:
                 self.broker.crash()
                 self.kills.append("broker")
+
+    def finish(self, has_all: Callable[[], bool]) -> None:
+        """Until the results are there; then the newest batch of each query once more."""
+        deadline_s = time.monotonic() + RESULTS_S_MAX
         while not has_all():
-            assert time.monotonic() < deadline_s, f"no end: {[pipeline.tail() for pipeline in self.pipelines]}"
+            assert time.monotonic() < deadline_s, f"no end: {self._tails()}"
             time.sleep(1)
         for pipeline in self.pipelines:
             pipeline.stop()
         for pipeline in self.pipelines:
             for checkpoint in pipeline.checkpoints:
-                forget_newest_commit(checkpoint)
+                checkpoint.forget_newest_commit()
             pipeline.run_once()
 
-    def _wait_for_batches(self, deadline_s: float) -> None:
+    def _wait_for_batches(self) -> None:
+        """Of each pipeline, so that all of them are at work."""
+        deadline_s = time.monotonic() + RESULTS_S_MAX
         wanted = [pipeline.batches() + 2 for pipeline in self.pipelines]
         while not all(pipeline.batches() >= count for pipeline, count in zip(self.pipelines, wanted, strict=True)):
-            assert time.monotonic() < deadline_s, f"no batches: {[pipeline.tail() for pipeline in self.pipelines]}"
+            assert time.monotonic() < deadline_s, f"no batches: {self._tails()}"
             time.sleep(LOOK_S)
+
+    def _wait_to_be_in_a_batch(self, pipeline: PipelineProcess) -> None:
+        deadline_s = time.monotonic() + RESULTS_S_MAX
+        while not pipeline.is_in_a_batch():
+            assert time.monotonic() < deadline_s, f"no batch: {self._tails()}"
+            time.sleep(LOOK_S)
+
+    def _tails(self) -> str:
+        return "\n".join(f"{pipeline.path.name}:\n{pipeline.tail()}" for pipeline in self.pipelines)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.spark.exactly_once.checkpoints import Checkpoint, LocalCheckpoint
 from tests.spark.tables.sinks import KINDS, Sink, sink_of
 from tests.spark.topics import Topics
 
@@ -53,7 +54,7 @@ class Query:
     """One read, process and write, with a checkpoint of its own."""
 
     sink: Sink | TopicSink
-    checkpoint: Path
+    checkpoint: Checkpoint
     fields: dict[str, Any]
 
     @property
@@ -62,13 +63,12 @@ class Query:
 
     def planned(self) -> int:
         """How many batches were begun."""
-        return len(numbers(self.checkpoint / "offsets"))
+        return len(self.checkpoint.batches("offsets"))
 
     def done(self) -> int:
-        return len(numbers(self.checkpoint / "commits"))
+        return len(self.checkpoint.batches("commits"))
 
     def is_in_a_batch(self) -> bool:
-        """The offsets of a batch are noted before it begins, its commit after its end."""
         return self.planned() > self.done()
 
     def arrived(self, records: int) -> Arrived:
@@ -78,10 +78,6 @@ class Query:
             duplicates=sum(counted.values()) - len(counted),
             unknown=sum(each not in wanted for each in counted),
         )
-
-
-def numbers(folder: Path) -> list[int]:
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.exists() else []
 
 
 def fill(topics: Topics, *, records: int, partitions: int) -> str:
@@ -103,6 +99,7 @@ def queries(
     straggle_s: float,
     kinds: Iterable[str] = ("topic", *KINDS),
     delivery: str = "exactly-once",
+    checkpoint_of: Callable[[str], Checkpoint] | None = None,
 ) -> list[Query]:
     """One for each kind of sink, all of them over the same topic."""
     made = []
@@ -113,7 +110,7 @@ def queries(
             if kind == "topic"
             else sink_of(kind, folder, name=name, url=url if kind == "postgresql" else None)
         )
-        checkpoint = folder / f"checkpoint-{name}"
+        checkpoint = checkpoint_of(name) if checkpoint_of else LocalCheckpoint(folder / f"checkpoint-{name}")
         fields = {
             "source": {
                 "kafka.bootstrap.servers": topics.bootstrap,
@@ -124,7 +121,7 @@ def queries(
             "columns": TOPIC_COLUMNS if kind == "topic" else TABLE_COLUMNS,
             "format": sink.format,
             "options": {**sink.options, "delivery": delivery},
-            "checkpoint": str(checkpoint),
+            "checkpoint": checkpoint.url,
             "pause_s": pause_s,
             "straggle_s": straggle_s,
         }
