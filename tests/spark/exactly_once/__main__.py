@@ -1,6 +1,7 @@
 """The long run: from a topic to every sink, on two hosts, while driver, worker, broker and database are killed.
 
-`scripts/spark-exactly-once [--records N] [--faults N] [--seed N] [--broker apache] [--checkpoints s3] [--only KIND]`
+`scripts/spark-exactly-once [--records N] [--batches N] [--faults N] [--seed N] [--broker apache] [--checkpoints s3]
+[--only KIND]`
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from tests.spark.tables.sinks import KINDS
 from tests.spark.topics import Topics
 
 FAULTS = ("driver", "worker", "broker", "database")
-BATCHES = 20
 PARTITIONS = 2
 BUCKET = "checkpoints"
 
@@ -68,9 +68,9 @@ def judge(made: Sequence[Query], records: int, *, exact: bool) -> bool:
     return good
 
 
-def run_all(chaos: Chaos, faults: Sequence[str]) -> None:
+def run_all(chaos: Chaos, faults: Sequence[str], *, batches: int) -> None:
     began = time.monotonic()
-    chaos.run(faults, batches=BATCHES * len(chaos.queries))
+    chaos.run(faults, batches=batches * len(chaos.queries))
     for query in chaos.queries:
         query.checkpoint.forget_newest_commit()
     chaos.run([], batches=0)
@@ -109,7 +109,7 @@ class Run:
             self.source,
             self.folder,
             url=self.database.url,
-            batch_records=self.asked.records // BATCHES,
+            batch_records=-(-self.asked.records // self.asked.batches),
             pause_s=0.2,
             straggle_s=straggle_s,
             kinds=self.kinds,
@@ -137,7 +137,9 @@ class Run:
                 checkpoint_of = partial(StoredCheckpoint, store, BUCKET)
             made = self.queries("exactly-once", straggle_s=2.5, checkpoint_of=checkpoint_of)
             chaos = self.chaos(made, cluster.master, config=config, cluster_pids=cluster.pids)
-            run_all(chaos, [self.faults[number % len(self.faults)] for number in range(asked.faults)])
+            run_all(
+                chaos, [self.faults[number % len(self.faults)] for number in range(asked.faults)], batches=asked.batches
+            )
             starts = Counter(bool(task["Speculative"]) for task in task_starts(events))
             print(f"  {starts[True]} speculative tasks beside {starts[False]} others")
             return judge(made, asked.records, exact=True) and starts[True] > 0
@@ -145,13 +147,14 @@ class Run:
     def control(self) -> bool:
         print("the control, at least once: local[2]", flush=True)
         made = self.queries("at-least-once", straggle_s=0.2)
-        run_all(self.chaos(made, "local[2,8]"), self.faults)
+        run_all(self.chaos(made, "local[2,8]"), self.faults, batches=self.asked.batches)
         return judge(made, self.asked.records, exact=False)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--batches", type=int, default=20)
     parser.add_argument("--faults", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default=",".join(("topic", *KINDS)))

@@ -81,7 +81,7 @@ class Chain:
         stale = sum(version is not None and version < feeder.least_version(id_) for id_, version in versions.items())
         print(f"  customers in {len(set(versions.values()))} of {feeder.versions} versions", end=": ")
         print(f"{unknown} unknown, {stale} older than the order")
-        good = unknown == stale == 0
+        good = (unknown, stale) == (0, 0)
         for name, rows in {
             "enriched": self.rows_of_topic(self.enriched),
             "results": self.rows_of_topic(self.results),

@@ -15,7 +15,7 @@ from tests.spark.topics import ANSWER_S_MAX, Topics
 
 ABORTED_FROM = 1_000_000_000  # ids that nobody may ever see
 CUSTOMERS = 10
-EVERY_S = 0.5
+EVERY_S = 1.0
 
 
 class Feeder(threading.Thread):
