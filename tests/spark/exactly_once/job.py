@@ -14,10 +14,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from moldau.spark.workers import worker_python
+
 Fields = dict[str, Any]
 Process = Callable[[Iterator[Any]], Iterator[Any]]
 # Small Arrow batches, so that a task that pauses in the middle has handed rows on.
 ARROW_ROWS = 500
+FAILURES_MAX = 20
 
 
 def paced(pause_s: float, straggle_s: float) -> Process:
@@ -59,20 +62,29 @@ def wait_for_sources(query: Any) -> None:
         time.sleep(0.1)
 
 
-def wait_for_all(queries: Sequence[Any]) -> None:
-    """Until all are done, or one has failed: the rest of a driver is no job that anybody would leave running."""
-    while True:
-        is_running = any(query.isActive for query in queries)
-        for query in queries:
-            if query.exception() is not None:
-                raise query.exception()
-        if not is_running:
-            return
+def run_all(session: SparkSession, queries: Sequence[Fields]) -> None:
+    """Until all are done; one that fails starts again, as a supervisor would have it."""
+    running, failures = {}, 0
+    waiting = list(range(len(queries)))
+    while running or waiting:
+        for number in waiting:
+            running[number] = start(session, queries[number])
+            wait_for_sources(running[number])
+        waiting = [number for number, query in running.items() if not query.isActive]
+        for number in waiting.copy():
+            wrong = running.pop(number).exception()
+            if wrong is None:
+                waiting.remove(number)
+                continue
+            print(f"{queries[number]['format']} failed: {wrong}", flush=True)
+            failures += 1
+            if failures > FAILURES_MAX:
+                raise wrong
         time.sleep(0.2)
 
 
 def main(job: Fields) -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = worker_python()
     builder = SparkSession.builder.master(job["master"]).appName("exactly-once")
     for name, value in {
         "spark.ui.enabled": "false",
@@ -85,11 +97,7 @@ def main(job: Fields) -> None:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
-    started = []
-    for query in job["queries"]:
-        started.append(start(session, query))
-        wait_for_sources(started[-1])
-    wait_for_all(started)
+    run_all(session, job["queries"])
     session.stop()
 
 
