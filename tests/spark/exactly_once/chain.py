@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -122,6 +123,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--broker", choices=BROKERS, default="moldau")
     asked = parser.parse_args()
+    # Whoever ends this run by a signal must not leave pipelines and a broker behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     print(f"a chain of pipelines, broker {asked.broker}, seed {asked.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="moldau-chain-") as name:
         broker = BROKERS[asked.broker](Path(name, "broker"))

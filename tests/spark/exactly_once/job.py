@@ -64,22 +64,19 @@ def wait_for_sources(query: Any) -> None:
 
 def run_all(session: SparkSession, queries: Sequence[Fields]) -> None:
     """Until all are done; one that fails starts again, as a supervisor would have it."""
-    running, failures = {}, 0
-    waiting = list(range(len(queries)))
-    while running or waiting:
-        for number in waiting:
-            running[number] = start(session, queries[number])
-            wait_for_sources(running[number])
-        waiting = [number for number, query in running.items() if not query.isActive]
-        for number in waiting.copy():
-            wrong = running.pop(number).exception()
-            if wrong is None:
-                waiting.remove(number)
-                continue
-            print(f"{queries[number]['format']} failed: {wrong}", flush=True)
-            failures += 1
-            if failures > FAILURES_MAX:
-                raise wrong
+    waiting, running = list(queries), list[tuple[Fields, Any]]()
+    failures = 0
+    while waiting or running:
+        for query in waiting:
+            running.append((query, start(session, query)))
+            wait_for_sources(running[-1][1])
+        ended = [each for each in running if not each[1].isActive]
+        running = [each for each in running if each not in ended]
+        waiting = [query for query, run in ended if run.exception() is not None]
+        failures += len(waiting)
+        for query, run in ended:
+            print(f"{query['format']} ended: {run.exception()}", flush=True)
+        assert failures <= FAILURES_MAX, "it fails again and again"
         time.sleep(0.2)
 
 
