@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,12 +59,15 @@ def test_few_rows_are_those_that_spark_finds(
         ["fay", "gus"],
     ]
     assert found[1]["ann"]["name"] == "after"
+    put("hal", "hal", "came after the snapshot")
+    assert list(_rows(spark, state, batch=3, asked=("hal",))) == ["hal"]
+    assert _rows(spark, state, batch=4, asked=("nobody",)) == {}
 
 
-def _rows(spark: SparkSession, state: TableState, batch: int) -> dict[str, Any]:
+def _rows(spark: SparkSession, state: TableState, batch: int, asked: Sequence[str] = ASKED) -> dict[str, Any]:
     table = state.pinned(spark, batch)
-    frame = spark.createDataFrame([(name,) for name in ASKED], "id string")
-    values = [(name,) for name in ASKED]
+    frame = spark.createDataFrame([(name,) for name in asked], "id string")
+    values = [(name,) for name in asked]
     by_spark = table.rows(spark, Lookup(("id",), frame, None))
     by_us = table.rows(spark, Lookup(("id",), frame, values))
     assert by_us.schema.simpleString() == by_spark.schema.simpleString()

@@ -110,7 +110,8 @@ def _without_replaced(rows: pa.Table, changes: pa.Table) -> pa.Table:
     """A later record of its key replaces a row, whatever is in it; one without a key is nobody's successor."""
     named = pa.table({name: rows[RECORD_COLUMNS[name]] for name in IDENTITY})
     later = changes.select(IDENTITY).cast(named.schema)
-    stays = named.append_column(PLACE, pa.array(range(rows.num_rows))).join(later, IDENTITY, join_type="left anti")
+    places = pa.array(range(rows.num_rows), pa.int64())  # without a type, no rows are of type null, which no join takes
+    stays = named.append_column(PLACE, places).join(later, IDENTITY, join_type="left anti")
     return rows.take(stays[PLACE].sort())
 
 
