@@ -188,6 +188,16 @@ def test_letters_go_back_once_as_they_were(world: World) -> None:
     assert send_back(world.client, world.letters).total == 1
 
 
+def test_letters_of_a_topic_that_was_made_anew_go_back_beside_the_old_ones(world: World) -> None:
+    world.topics.create_named(world.letters)
+    for text in ("of the old topic", "of the old topic", "of the new one"):  # two queries, and another record
+        headers = letters.letter_headers(letter(3), TopicPartition(world.source, 0), "orders")
+        world.topics.produce(world.letters, [text], headers=headers)
+    sent = send_back(world.client, world.letters)
+    assert (sent.by_topic, sent.repeated) == ({world.source: 2}, 1)
+    assert [row.value for row in world.topics.rows(world.source)] == [b"of the old topic", b"of the new one"]
+
+
 def test_what_is_no_letter_stays(world: World) -> None:
     world.topics.create_named(world.letters)
     world.topics.produce(world.letters, [b"hello"])

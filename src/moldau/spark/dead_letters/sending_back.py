@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
@@ -23,6 +23,15 @@ NOTHING_S_MAX = 10.0
 WAIT_S = 0.2  # the library waits this long for a full transaction's worth, also where less is left
 
 
+class Refused(NamedTuple):
+    """A record that letters are of. A topic that was made anew has another one at the same offset."""
+
+    place: TopicPartition
+    offset: int
+    timestamp_ms: int
+    content: int  # a hash
+
+
 @dataclass(slots=True)
 class SentBack:
     """Records sent to each topic; the other records of the dead-letter topic stay where they are.
@@ -35,7 +44,7 @@ class SentBack:
     not_letters: int = 0
     without_record: int = 0
     repeated: int = 0
-    records: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    records: set[Refused] = field(default_factory=set)
 
     @property
     def total(self) -> int:
@@ -175,17 +184,17 @@ def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent:
     positions: dict[int, ClientPartition] = {}
     counts: dict[str, int] = {}
     found = Counter[str]()
-    records = set[tuple[TopicPartition, int]]()
+    records = set[Refused]()
     producer.begin_transaction()
     try:
         for message in messages:
             letter = open_letter(message.headers())
             if letter is None or letter.place is None:
                 found["not_letters" if letter is None else "without_record"] += 1
-            elif (letter.place, letter.offset) in records or (letter.place, letter.offset) in sent.records:
+            elif (refused := _refused(message, letter, letter.place)) in records or refused in sent.records:
                 found["repeated"] += 1
             else:
-                records.add((letter.place, letter.offset))
+                records.add(refused)
                 counts[letter.place.topic] = counts.get(letter.place.topic, 0) + 1
                 produce(producer, **_record(message, letter, letter.place))
             positions[message.partition()] = ClientPartition(message.topic(), message.partition(), message.offset() + 1)
@@ -201,6 +210,10 @@ def _transact(producer: Producer, consumer: Consumer, messages: list[Any], sent:
     sent.repeated += found["repeated"]
     for topic, count in counts.items():
         sent.by_topic[topic] = sent.by_topic.get(topic, 0) + count
+
+
+def _refused(message: Any, letter: Opened, place: TopicPartition) -> Refused:
+    return Refused(place, letter.offset, letter.timestamp_ms, hash((message.key(), message.value())))
 
 
 def _record(message: Any, letter: Opened, place: TopicPartition) -> Mapping[str, Any]:
