@@ -32,6 +32,7 @@ def test_prefixes_of_the_pipeline_are_those_of_its_topics() -> None:
     [
         ("create stream a from topic 'a'", "nothing is written anywhere"),
         (f"set colour = red; {SOUND}", "setting colour is unknown; allowed: name, bootstrap.servers"),
+        (f"set checkpoint = ''; {SOUND}", "p.sql:1: setting checkpoint is empty; leave it out for the default"),
         (f"create view a as select 1 as x; {SOUND}", "the name a is taken: see p.sql:1"),
         (SOUND.replace("* from a", "* from aa"), "s reads aa, which is no stream, table or view here; is a meant?"),
         (f"{SOUND};\ncreate view v as select * from w;\ncreate view w as select * from v", "view v reads itself"),
@@ -63,6 +64,10 @@ def test_prefixes_of_the_pipeline_are_those_of_its_topics() -> None:
             "option valueSchema",
         ),
         (SOUND.replace("topic 'out'", "topic 'out' with (delivery = twice)"), "delivery = 'twice': allowed are"),
+        (
+            SOUND.replace("topic 'out'", "topic 'out' with (topicPartitions = 0)"),
+            "sink s: option topicPartitions = '0': allowed is a whole number above 0",
+        ),
         (f"{SOUND}; expect e on s check (x) otherwise drop", "put it on what the sink reads"),
         (f"{SOUND}; expect e on a check () otherwise drop", "expectation e has no condition"),
         (f"{SOUND}; {'expect e on a check (x) otherwise drop;' * 2}", "more than one expectation e on a"),

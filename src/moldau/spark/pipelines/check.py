@@ -50,9 +50,11 @@ def check(plan: Plan) -> list[Problem]:
 
 
 def _settings(plan: Plan) -> Iterator[Problem]:
-    first = next((one.place for one in (*plan.relations(), *plan.sinks)), Location(plan.name, 1))
-    where = first._replace(line=1)
-    for key in plan.settings:
+    where = plan.place
+    for key, value in plan.settings.items():
+        if key in SETTINGS and not value.strip():
+            # An empty checkpoint would be the folder of the file itself, which a reset must never empty.
+            yield Problem(where, f"setting {key} is empty; leave it out for the default")
         if key not in SETTINGS and not key.startswith(SETTING_PREFIXES):
             allowed = ", ".join((*SETTINGS, *(f"{prefix}*" for prefix in SETTING_PREFIXES)))
             yield Problem(where, f"setting {key} is unknown; allowed: {allowed}")

@@ -62,7 +62,7 @@ def with_environment(plan: Plan, environment: Mapping[str, str], *, needs_all: b
 
     return replace(
         plan,
-        settings=found(plan.settings, Location(plan.name, 1)),
+        settings=found(plan.settings, plan.place),
         sources=tuple(map(known, plan.sources)),
         sinks=tuple(map(known, plan.sinks)),
     )

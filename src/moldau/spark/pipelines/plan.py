@@ -166,6 +166,12 @@ class Plan:
     sinks: tuple[Sink, ...] = ()
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)  # for SQL to call
 
+    @property
+    def place(self) -> Location:
+        """Its file as a whole: settings do not know their lines."""
+        said = next((one.place.file for one in (*self.relations(), *self.sinks)), self.name)
+        return Location(said, 1)
+
     def relations(self) -> Iterator[Source | View]:
         """What queries can read by name."""
         yield from self.sources

@@ -7,6 +7,7 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import sink_options, source_options
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Sink, Source
 from moldau.spark.pipelines.running.sources import topic_options
+from moldau.spark.writing.new_topics import new_topic_settings
 
 SIDES: tuple[Side, ...] = ("key", "value")
 
@@ -38,6 +39,7 @@ def wrong_sink_option(sink: Sink, plan: Plan) -> str | None:
     try:
         options = {**topic_options(sink.endpoint, plan), "topic": sink.endpoint.location}
         formats = sink_options(options, streaming=True).formats
+        new_topic_settings(options)
         for side in SIDES:
             encoder_of(formats.get(f"{side}Format", DEFAULT_FORMAT), formats, side=side)
     except (OptionError, FormatError) as wrong:
