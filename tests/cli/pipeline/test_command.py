@@ -179,6 +179,28 @@ def test_times_that_are_none_are_refused(tool: Tool, file: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--every", "10s"), "--every is for a spark-pipeline.yml; of numbers.sql a sink's own clause says it"),
+        (
+            ("--full-refresh", "all"),
+            "--full-refresh is for a spark-pipeline.yml; of numbers.sql moldau pipeline",
+        ),
+    ],
+)
+def test_options_of_projects_are_refused(tool: Tool, file: Path, option: tuple[str, str], said: str) -> None:
+    refused = tool("pipeline", "run", str(file), *option)
+    assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_look_at_a_url_says_nothing_but_its_answer(tool: Tool, file: Path) -> None:
+    found = tool("pipeline", "status", str(file), "--set", "checkpoint=nowhere://lake/numbers")
+    assert found.returncode == 1
+    assert len(found.stderr.splitlines()) == 1, found.stderr
+    assert "Spark has no jar for such URLs" in found.stderr
+
+
 @pytest.mark.parametrize("tool_name", ["pipeline", "sql"])
 def test_without_java_or_spark_the_message_says_what_to_do(
     bootstrap: str, file: Path, topic: str, tmp_path: Path, tool_name: str

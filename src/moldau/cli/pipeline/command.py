@@ -29,7 +29,7 @@ from moldau.spark.pipelines.loading import load, with_environment
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
 from moldau.spark.pipelines.running.folders import PipelineFolder
 from moldau.spark.pipelines.running.locks import AlreadyRunning
-from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
+from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, driver_settings, open_session
 from moldau.spark.pipelines.running.terminal import filtered
 from moldau.spark.storage import Folder, LocalFolder, StorageFailed, folder_without_session, is_url
 from moldau.spark.storage import folder_of as session_folder
@@ -169,7 +169,7 @@ def folder_of(plan: Plan, path: Path) -> PipelineFolder:
         if not is_url(url):
             return LocalFolder(Path(url))
         with filtered(found.log):
-            return folder_without_session(url, plan.settings)
+            return folder_without_session(url, {**driver_settings(found.log), **plan.settings})
 
     found = PipelineFolder(plan, path.resolve().parent, reach)
     return found
@@ -198,6 +198,7 @@ def jobs(
 
 
 def run(options: Namespace) -> int:
+    projects.refuse_options_of_projects(options)
     return run_plan(checked(options), options)
 
 

@@ -77,6 +77,16 @@ def no_reset(options: Namespace) -> int:
     raise UsageError(f"Spark computes its tables anew with: moldau pipeline run {options.file} --full-refresh all")
 
 
+def refuse_options_of_projects(options: Namespace) -> None:
+    """Raises UsageError for what only a project has, where the pipeline is a file of ours."""
+    for name, value, instead in (
+        ("--every", options.every, "a sink's own clause says it: every '10 seconds'"),
+        ("--full-refresh", options.full_refresh, "moldau pipeline replay runs it anew"),
+    ):
+        if value:
+            raise UsageError(f"{name} is for a spark-pipeline.yml; of {options.file.name} {instead}")
+
+
 def _project(options: Namespace) -> Project:
     return load_project(options.file, dict(split_pair(pair, option="--set") for pair in options.settings))
 

@@ -53,7 +53,7 @@ def open_session(
             raise NoSpark(NO_JAVA)
         builder = SparkSession.builder if is_submitted else SparkSession.builder.master(master)
         is_local = master.startswith("local") and not is_submitted
-        said = {**_driver_settings(log, java), **(LOCAL_SETTINGS if is_local else {}), **said}
+        said = {**driver_settings(log, java), **(LOCAL_SETTINGS if is_local else {}), **said}
         if is_local:
             # Spark's own choice is whatever python3 is on the path, which may know nothing of us.
             os.environ.setdefault("PYSPARK_PYTHON", worker_python())
@@ -78,7 +78,7 @@ def _silence_query_context() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def _driver_settings(log: Path, java: Sequence[str]) -> dict[str, str]:
+def driver_settings(log: Path, java: Sequence[str] = ()) -> dict[str, str]:
     """The driver is a JVM beside us: our terminal is for progress, so its log goes to a file."""
     options = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}" "-Dmoldau.spark.log={log.absolute()}"'
     said = " ".join((options, *java))
