@@ -284,6 +284,22 @@ def test_a_replay_begins_at_a_time(topics: Topics, pipelines: Pipelines) -> None
     assert len(list((pipelines.folder / ".moldau/pipelines/pipeline/checkpoints").iterdir())) == 1
 
 
+def test_a_first_batch_that_ended_half_way_is_run_again(topics: Topics, pipelines: Pipelines) -> None:
+    """As a full disk or a kill leaves it: Spark has begun to write the offsets of the batch."""
+    numbers, copies = topics.create(), topics.name()
+    path = pipelines.written(f"""
+        create stream numbers from topic '{numbers}' with (valueFormat = string);
+        create sink copies into topic '{copies}' as select value from numbers;
+    """)
+    offsets = pipelines.folder / ".moldau/pipelines/pipeline/checkpoints/copies/offsets"
+    offsets.mkdir(parents=True)
+    (offsets / ".0.9a1f2c1e-7d1a-4f0e-a4e5-0c1de6a1b2c3.tmp").write_bytes(b"v1\n")
+    topics.produce(numbers, [b"1", b"2"])
+    outcome = pipelines.run(path)
+    assert outcome.ended_well, outcome.said
+    assert sorted(value or b"" for value in topics.values(copies)) == [b"1", b"2"]
+
+
 def test_a_second_run_is_refused(topics: Topics, pipelines: Pipelines) -> None:
     numbers = topics.create("numbers")
     path = pipelines.written(f"""

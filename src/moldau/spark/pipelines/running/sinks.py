@@ -41,6 +41,9 @@ FORMATS = {
     Connector.CONSOLE: "console",
 }
 CONSOLE_ROWS = 1_000
+# Spark refuses a new query a folder that is not empty, such as one in which a full disk or a kill ended the first batch
+# half-way, for ever. The folder of a pipeline's checkpoint is its own.
+STARTS_ANYWHERE = ("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
 
 # A result with a column `value` and no others than these is records, not rows.
 WRITTEN_COLUMNS = {"key", "value", "headers", "topic", "partition"}
@@ -103,6 +106,7 @@ class Job:
 
     def start(self) -> StreamingQuery:
         self._prepare()
+        self.frame.sparkSession.conf.set(*STARTS_ANYWHERE)
         writer = self._writer().queryName(self.query_name).option("checkpointLocation", self.checkpoint)
         if self.schedule.is_once:
             writer = writer.trigger(availableNow=True)
