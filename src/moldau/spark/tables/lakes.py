@@ -94,7 +94,7 @@ class LakeTarget:
         for attempt in range(ATTEMPTS_MAX):
             table = self.lake.open()
             if table.is_applied(step):
-                self._remove_unnamed(table, [*(file.path for file in files), *stage.of_attempt(step.area)])
+                self._remove_unnamed(table, sorted({*(file.path for file in files), *stage.of_attempt(step.area)}))
                 return
             try:
                 stage.check(files, step.area)
