@@ -59,7 +59,7 @@ class Frames:
         self.put(one.name, frame)
 
     def put(self, name: str, frame: DataFrame) -> None:
-        frame.createOrReplaceTempView("`" + name.replace("`", "``") + "`")
+        frame.createOrReplaceTempView(sources.quoted_name(name))
         self.by_name[name.lower()] = frame
 
     def broken(self) -> dict[str, int]:

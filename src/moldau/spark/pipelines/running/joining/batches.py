@@ -6,7 +6,6 @@ same as long as nothing is kept from batch to batch; a query that aggregates or 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STREAM = "_stream"
-TIME_OF_DAY = re.compile(r"current_|curdate|localtime|\bnow\b", re.IGNORECASE)
 FOLDER, RESULTS = "joined", "rows"
 # Which rows a task gets is part of what was written: it must not depend on how many cores there are at the moment.
 SHARED_BY_SIZE = ("spark.sql.adaptive.coalescePartitions.parallelismFirst", "false")
@@ -62,11 +60,9 @@ class TableJoin:
     query: Query
 
     @property
-    def has_one_plan(self) -> bool:
-        """Whether Spark plans every batch alike. It folds the time of day into a plan, and few rows of a table too."""
-        queries = [*(view.query for view in self.plan.views), self.query]
-        texts = [query.sql for query in queries] + [rule.condition for rule in self.plan.expectations]
-        return all(text is not None and TIME_OF_DAY.search(text) is None for text in texts)
+    def is_sql(self) -> bool:
+        """A function of Python may make another query of each batch."""
+        return all(query.sql is not None for query in (*(view.query for view in self.plan.views), self.query))
 
     def delivery(
         self, checkpoint: str, deliver: Callable[[DataFrame, int], None], broken: Counter[str]
@@ -186,7 +182,8 @@ class JoinedBatches:
             uses = {by_url[url]: found for url, found in uses_of(result, keys).items()}
             for name in uses or tuple(waiting):
                 known[name] = waiting.pop(name).rows(spark, lookup_for(uses[name]) if name in uses else None)
-            if not has_few_rows and self.join.has_one_plan:
+            # Spark folds what the clock says into a plan, and few rows of a table too: that is this batch's plan alone.
+            if not has_few_rows and self.join.is_sql and is_repeatable(result):
                 self.asked = {name: told for name, found in uses.items() if (told := key_columns(found, batch))}
             has_few_rows = True
         return self._computed(spark, known, counts=True)
