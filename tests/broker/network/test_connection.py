@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -403,20 +403,27 @@ def test_a_listener_that_finishes_gives_up_what_takes_too_long(
     ]
 
 
+LARGE = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
+
+
+def large_answer_after(asked: asyncio.Event, goes_on: asyncio.Event) -> Callable[[], Awaitable[ListGroupsResponse]]:
+    async def work() -> ListGroupsResponse:
+        asked.set()
+        await goes_on.wait()
+        return ListGroupsResponse(groups=LARGE)
+
+    return work
+
+
 @pytest.mark.parametrize("is_read", [False, True])
 def test_a_listener_that_finishes_waits_for_what_takes_long_to_send_but_not_for_ever(
     is_read: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("moldau.broker.network.listener._SEND_S_MAX", WAIT_S_MAX if is_read else 0.1)
-    groups = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
 
     async def test() -> None:
         asked, goes_on = asyncio.Event(), asyncio.Event()
-
-        async def work() -> ListGroupsResponse:
-            asked.set()
-            await goes_on.wait()
-            return ListGroupsResponse(groups=groups)
+        work = large_answer_after(asked, goes_on)
 
         async with listening(planted(work)) as listener, client_of(listener) as (reader, writer):
             writer.write(named(ListGroupsRequest(), 0, 1))
@@ -433,14 +440,12 @@ def test_a_listener_that_finishes_waits_for_what_takes_long_to_send_but_not_for_
 
 
 def test_a_listener_that_finishes_sends_all_of_what_was_answered_in_the_same_turn() -> None:
-    groups = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
-
     async def test() -> None:
         asked = asyncio.Event()
 
         def work() -> ListGroupsResponse:
             asked.set()
-            return ListGroupsResponse(groups=groups)
+            return ListGroupsResponse(groups=LARGE)
 
         async with listening(planted(work)) as listener, client_of(listener) as (reader, writer):
             writer.write(named(ListGroupsRequest(), 0, 1))
@@ -454,15 +459,9 @@ def test_a_listener_that_finishes_sends_all_of_what_was_answered_in_the_same_tur
 
 
 def test_requests_behind_the_last_one_that_is_answered_dont_cut_its_answer() -> None:
-    groups = [ListedGroup(group_id="g" * 1_000) for _ in range(5_000)]
-
     async def test() -> None:
         asked, goes_on = asyncio.Event(), asyncio.Event()
-
-        async def work() -> ListGroupsResponse:
-            asked.set()
-            await goes_on.wait()
-            return ListGroupsResponse(groups=groups)
+        work = large_answer_after(asked, goes_on)
 
         async with listening(healthy, planted(work)) as listener, client_of(listener, window_bytes=4_096) as client:
             reader, writer = client
