@@ -121,19 +121,25 @@ def task_number() -> int:
 def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> MoldauWriter:
     if overwrite:
         raise OptionError("mode overwrite: a topic cannot be overwritten; allowed is append")
-    return MoldauWriter(_checked(options, schema, streaming=False))
+    return MoldauWriter(_in_worker(options, schema, streaming=False))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType) -> MoldauStreamWriter:
-    return MoldauStreamWriter(_checked(options, schema, streaming=True))
+    return MoldauStreamWriter(_in_worker(options, schema, streaming=True))
 
 
-def _checked(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkOptions:
+def _in_worker(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkOptions:
+    parsed = checked_options(options, schema, streaming=streaming)
+    spare_what_is_loaded()
+    return parsed
+
+
+def checked_options(options: Mapping[str, str], schema: StructType, *, streaming: bool) -> SinkOptions:
+    """As far as a driver can judge them; a topic that is to be made is there afterwards."""
     parsed = sink_options(options, streaming=streaming)
     check_columns(schema, parsed)
     check_settings(parsed.client)
     wanted = new_topic_settings(options)
     if parsed.topic and wanted.are_given:
         make_topic_once(parsed.client, parsed.topic, wanted)
-    spare_what_is_loaded()
     return parsed

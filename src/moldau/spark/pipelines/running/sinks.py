@@ -65,7 +65,12 @@ class BatchDelivery:
             batch.show(CONSOLE_ROWS, truncate=False)
             return
         numbered = {**self.options, "queryId": self._query_id(batch) + self.part, "batchId": str(number)}
-        batch.write.format(self.format_name).options(**numbered).mode("append").save()
+        if self.format_name == FORMATS[Connector.TOPIC] and hasattr(batch.sparkSession, "_sc"):
+            from moldau.spark.writing.batch_job import write_batch
+
+            write_batch(batch, numbered)
+        else:
+            batch.write.format(self.format_name).options(**numbered).mode("append").save()
 
     def _query_id(self, batch: DataFrame) -> str:
         """The id in the checkpoint: a batch's number means something within it, and nothing after a reset."""

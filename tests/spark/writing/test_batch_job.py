@@ -1,0 +1,78 @@
+"""A batch that the driver writes by a job of its own is the batch that Spark writes through the data source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from moldau.spark.writing.batch_job import write_batch
+from tests.spark.topics import Topics
+from tests.spark.writing.test_many_tasks import left_behind, prefixes
+from tests.spark.writing.test_sink import write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TASKS = 5
+
+
+class Batches:
+    """Of one query, written into a topic that has fewer partitions than a batch has tasks."""
+
+    def __init__(self, spark: SparkSession, topics: Topics) -> None:
+        self.spark, self.topics = spark, topics
+        self.topic, self.prefix = topics.create(partitions=3), topics.name("team")
+
+    def options(self, number: int) -> dict[str, Any]:
+        return {"topic": self.topic, **prefixes(self.prefix), "queryId": "q", "batchId": str(number)}
+
+    def frame(self, number: int, value: str = "cast(id as string)") -> DataFrame:
+        return self.spark.range(number * 20, number * 20 + 20, 1, TASKS).selectExpr(f"{value} as value")
+
+    def by_job(self, frame: DataFrame, number: int) -> None:
+        write_batch(frame, {"kafka.bootstrap.servers": self.topics.bootstrap, **self.options(number)})
+
+    def by_source(self, frame: DataFrame, number: int) -> None:
+        write(frame, self.topics, **self.options(number))
+
+    def counts(self) -> Counter[int]:
+        return Counter(int(value or b"") for value in self.topics.values(self.topic))
+
+
+@pytest.fixture
+def batches(spark: SparkSession, topics: Topics) -> Batches:
+    return Batches(spark, topics)
+
+
+def test_each_row_is_there_once_however_often_a_batch_runs(batches: Batches) -> None:
+    for number in (0, 0, 1, 1):
+        batches.by_job(batches.frame(number), number)
+    assert batches.counts() == dict.fromkeys(range(40), 1)
+    groups, ids = left_behind(batches.topics, batches.prefix)
+    assert groups == [f"{batches.prefix}-q-sink", f"{batches.prefix}-q-sink-done"]
+    assert len(ids) == TASKS
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["begun by a data source", "begun by a job"])
+def test_both_ways_write_the_same_batch(batches: Batches, is_first: bool) -> None:
+    """A new version runs the last batch of the one before it again: its tasks must have the same rows."""
+    ways: list[Callable[[DataFrame, int], None]] = [batches.by_source, batches.by_job]
+    failing = batches.frame(0, "if(id = 11, raise_error('no'), cast(id as string))")
+    for way, frame in zip(ways if is_first else ways[::-1], (failing, batches.frame(0)), strict=True):
+        if frame is failing:
+            with pytest.raises(Exception, match="no"):
+                way(frame, 0)
+            assert 0 < len(batches.counts()) < 20
+        else:
+            way(frame, 0)
+    assert batches.counts() == dict.fromkeys(range(20), 1)
+
+
+def test_other_rows_are_another_batch(batches: Batches) -> None:
+    batches.by_job(batches.frame(0), 0)
+    with pytest.raises(Exception, match=r"BatchChanged: batch 0 of query q, task 0, has 4 records of 24 bytes"):
+        batches.by_job(batches.frame(0, "concat('other', id)"), 0)
+    assert batches.counts() == dict.fromkeys(range(20), 1)
