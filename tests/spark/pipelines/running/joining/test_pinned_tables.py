@@ -19,9 +19,24 @@ TABLE = """
     set bootstrap.servers = '{bootstrap}';
     create stream orders from topic '{topic}';
     create table customers from topic '{topic}' key (id)
-        with (valueFormat = json, valueSchema = 'id string, name string, since timestamp', includeHeaders = true);
+        with (valueFormat = json, valueSchema = '{columns}', includeHeaders = true);
     create sink all into topic 'nowhere' as select o.key, c.name from orders o join customers c on c.id = o.key;
 """
+# One of each kind that Arrow and Parquet have their own ways with.
+COLUMNS = {
+    "name string": "",
+    "since timestamp": "2026-01-31T12:00:00.123456Z",
+    "of_old timestamp": "1066-10-14T09:00:00Z",
+    "local_time timestamp_ntz": "1066-10-14T09:00:00",
+    "born date": "1582-10-10",
+    "price decimal(12, 3)": 123456789.123,
+    "precise decimal(30, 3)": 1.5,
+    "small tinyint": -7,
+    "ratio float": 0.5,
+    "tags array<string>": ["a", None],
+    "stays array<struct<town: string, since: timestamp>>": [{"town": "Brno", "since": "2026-01-31T12:00:00Z"}],
+    "sizes map<string, double>": {"left": 1.5},
+}
 ASKED = ("ann", "bob", "eve", "fay", "gus", "nobody")
 
 
@@ -30,12 +45,12 @@ def test_few_rows_are_those_that_spark_finds(
 ) -> None:
     topic = topics.create(partitions=2)
     path = tmp_path / "pipeline.sql"
-    path.write_text(TABLE.format(bootstrap=bootstrap, topic=topic))
+    path.write_text(TABLE.format(bootstrap=bootstrap, topic=topic, columns=", ".join(("id string", *COLUMNS))))
     plan = load(path)
     (source,) = (one for one in plan.sources if one.name == "customers")
 
     def put(key: str | None, id: str | None, name: str = "", *, partition: int = 0) -> None:
-        row = {"id": id, "name": name, "since": "2026-01-31T12:00:00.123456Z"}
+        row = {column.split()[0]: value for column, value in COLUMNS.items()} | {"id": id, "name": name}
         value = None if id is None else json.dumps(row)
         topics.produce(topic, [value], key=key, partition=partition, headers=[("from", b"test")])
 
@@ -66,6 +81,7 @@ def test_few_rows_are_those_that_spark_finds(
 
 def _rows(spark: SparkSession, state: TableState, batch: int, asked: Sequence[str] = ASKED) -> dict[str, Any]:
     table = state.pinned(spark, batch)
+    assert table.files is not None
     frame = spark.createDataFrame([(name,) for name in asked], "id string")
     values = [(name,) for name in asked]
     by_spark = table.rows(spark, Lookup(("id",), frame, None))

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from moldau.spark.pipelines.plan import Source
 from moldau.spark.pipelines.running.joining.keys import Lookup
+from moldau.spark.pipelines.running.joining.snapshot_files import SnapshotFiles
 from moldau.spark.pipelines.running.sources import (
     RECORD_COLUMNS,
     TOMBSTONE,
@@ -35,6 +36,7 @@ class PinnedTable:
     source: Source
     snapshot_url: str
     snapshot: DataFrame
+    files: SnapshotFiles | None  # the snapshot's, where they can be read here
     changes: pa.Table | None
     schema: StructType
 
@@ -42,7 +44,7 @@ class PinnedTable:
         from pyspark.sql import functions as f
 
         if lookup is not None and lookup.values is not None and self._are_plain_rows():
-            return spark.createDataFrame(self._few_rows(lookup), _without_tombstone(self.snapshot.schema))
+            return spark.createDataFrame(self._few_rows(lookup), without_tombstone(self.snapshot.schema))
         kept = self.snapshot if lookup is None else lookup.rows_of(self.snapshot)
         if self.changes is None:
             return newest_rows(kept, self.source)
@@ -54,12 +56,14 @@ class PinnedTable:
 
     def _are_plain_rows(self) -> bool:
         """Records as they come, in the shape that they had when the snapshot was made."""
-        names = _without_tombstone(self.snapshot.schema).names
+        names = without_tombstone(self.snapshot.schema).names
         return not self.source.are_changes and names == list(_columns_of(self.schema.names, _fields(self.schema)))
 
     def _few_rows(self, lookup: Lookup) -> pa.Table:
-        """The rows of a few keys: Spark looks into the snapshot, and the rest takes no shuffle and no broadcast."""
-        rows = lookup.rows_of(self.snapshot).drop(TOMBSTONE).toArrow()
+        """The rows of a few keys, with no shuffle and no broadcast; where it can be, with no job at all."""
+        rows = None if self.files is None else self.files.rows(lookup)
+        if rows is None:
+            rows = lookup.rows_of(self.snapshot).drop(TOMBSTONE).toArrow()
         if self.changes is not None:
             fresh = lookup.found_in(_unpacked(self.changes))
             rows = pa.concat_tables([_without_replaced(rows, self.changes), fresh.cast(rows.schema)])
@@ -72,7 +76,7 @@ def changed_records(spark: SparkSession, changes: pa.Table, schema: StructType, 
     return newest_records(records, source) if source.are_changes else records
 
 
-def _without_tombstone(schema: StructType) -> StructType:
+def without_tombstone(schema: StructType) -> StructType:
     from pyspark.sql.types import StructType
 
     return StructType([field for field in schema if field.name != TOMBSTONE])

@@ -32,7 +32,8 @@ from moldau.spark.offsets.stream_offsets import remade
 from moldau.spark.option_values import MissingTopic
 from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.pipelines.plan import Plan, Source
-from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable, changed_records
+from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable, changed_records, without_tombstone
+from moldau.spark.pipelines.running.joining.snapshot_files import ROW_GROUP_BYTES, SnapshotFiles, snapshot_files
 from moldau.spark.pipelines.running.sources import TOMBSTONE, newest_records, quoted_name, read_options, unpacked
 from moldau.spark.reading.batch_reader import MoldauReader
 from moldau.spark.reading.data_loss import DataLossError, Loss, losses_between, raise_or_warn
@@ -124,7 +125,7 @@ class TableState:
         self._options = read_options(source, plan)
         self._schema = schema_of(self._options)
         self._newest: tuple[int, Pin] | None = None
-        self._snapshot: tuple[str, DataFrame] | None = None
+        self._snapshot: tuple[str, DataFrame, SnapshotFiles | None] | None = None
         self._loaded: tuple[str, ...] = ()
         self._changes: pa.Table | None = None
 
@@ -137,10 +138,17 @@ class TableState:
         self._load(folder, pin)
         url = self._spark_url(pin.snapshot)
         if self._snapshot is None or self._snapshot[0] != url:
-            # Once for many batches: Spark lists files, and runs a job that looks into one of them.
-            declared = unpacked(spark.createDataFrame([], self._schema), self.source).schema
-            self._snapshot = (url, as_declared(spark.read.parquet(url), declared))
+            self._snapshot = (url, *self._opened(spark, url, pin.snapshot))
         return PinnedTable(self.source, *self._snapshot, self._changes, self._schema_of(pin))
+
+    def _opened(self, spark: SparkSession, url: str, name: str) -> tuple[DataFrame, SnapshotFiles | None]:
+        """Once for many batches: Spark lists files, and runs a job that looks into one of them."""
+        declared = unpacked(spark.createDataFrame([], self._schema), self.source).schema
+        there = spark.read.parquet(url)
+        rows = as_declared(there, declared)
+        if is_url(self.url) or rows is not there:
+            return rows, None
+        return rows, snapshot_files(Path(self.url, name), without_tombstone(rows.schema), self.source.keys)
 
     def _schema_of(self, pin: Pin) -> StructType:
         from pyspark.sql.types import StructType
@@ -228,7 +236,8 @@ class TableState:
         if not self.source.are_changes:
             newest = newest.where(f"not {TOMBSTONE}")
         # In the order of the key, so that a look for some keys reads some pages of a file or two.
-        newest.sort(*map(quoted_name, self.source.keys)).write.mode("overwrite").parquet(self._spark_url(name))
+        ordered = newest.sort(*map(quoted_name, self.source.keys)).write.mode("overwrite")
+        ordered.option("parquet.block.size", ROW_GROUP_BYTES).parquet(self._spark_url(name))
 
     def _read(self, options: SourceOptions) -> pa.Table | None:
         """A few records, without a job for them; None if they are too large to be kept beside those that are."""
