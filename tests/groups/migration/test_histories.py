@@ -118,7 +118,9 @@ class Histories(RuleBasedStateMachine):
         if not client.is_cooperative:
             client.owned = frozenset()
         protocols = (Protocol("range", subscription(*sorted(client.owned))),)
-        known = client.generation >= 0 or GROUP in self.world.shard.consumer_groups
+        # A group without members takes a client that names none; one that did would be told to come without a name.
+        group = self.world.shard.consumer_groups.get(GROUP)
+        known = client.generation >= 0 or (group is not None and bool(group.members))
         reply = self.mixed.join(member_id if known else "", new_member_id=member_id, protocols=protocols)
         if isinstance(reply, Delayed):
             client.step = "wait"
