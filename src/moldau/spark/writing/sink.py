@@ -50,8 +50,11 @@ class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """A job that failed never comes back, unlike a batch that has a number."""
-        if self.options.batch is None:
-            self._forget(messages)
+        if self.options.batch is not None or self.options.delivery != EXACTLY_ONCE:
+            return
+        # Of tasks that were ended nobody knows how far they came: there may be a group of each.
+        tasks = (SinkTask(self.job, 0, number, self.options.group_prefix) for number in range(len(messages)))
+        delete_groups(self.options.client, {group for task in tasks for group in (task.query_group, task.task_group)})
 
     def _forget(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """The job's notes have done their service."""
