@@ -14,7 +14,7 @@ from moldau.spark.clients.librdkafka import check_settings
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
 from moldau.spark.streaming_batch import RUN_PROPERTY, job_property, streaming_batch
-from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded
+from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded, whole
 from moldau.spark.writing.delivery import Delivered, write_at_least_once, write_exactly_once
 from moldau.spark.writing.new_topics import make_topic_once, new_topic_settings
 from moldau.spark.writing.producing import Written
@@ -84,7 +84,7 @@ class MoldauStreamWriter(ArrivesInWorkers, DataSourceStreamArrowWriter):
 def _delivered(rows: Iterator[pa.RecordBatch], options: SinkOptions, query_id: str, batch: int) -> TaskWritten:
     is_first = runs_seen().is_first(job_property(RUN_PROPERTY), batch)
     sink_task = SinkTask(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix, is_first)
-    delivered = write_exactly_once(rows, options, sink_task)
+    delivered = write_exactly_once(whole(rows), options, sink_task)
     return _told(delivered.written, delivered, query_id)
 
 
