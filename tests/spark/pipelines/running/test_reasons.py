@@ -76,11 +76,21 @@ def test_the_reason_is_one_line(message: str, reason: str) -> None:
     assert said_by(ValueError(message)) == reason
 
 
+IN_FOREACH_BATCH = """\
+[STREAM_FAILED] Query x [id = 1, runId = 2] terminated with exception: [FOREACH_BATCH_USER_FUNCTION_ERROR] An error \
+occurred in the user provided function in foreach batch sink. Reason: Traceback (most recent call last):
+  File "/x/pyspark/errors/exceptions/captured.py", line 1, in deco
+pyspark.errors.exceptions.captured.ArithmeticException: [DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012
+== SQL (line 1, position 1) ==
+"""
 NO_TOPIC = IN_A_WORKER.replace("clients.librdkafka.NoAnswer", "option_values.MissingTopic")
 REJECTED = IN_A_WORKER.replace("clients.librdkafka.NoAnswer", "dead_letters.rejections.RecordRejected")
 
 
-@pytest.mark.parametrize("message", [ANALYSIS, RAISED.replace("P1", "P0001"), BRIDGE, AWAITED, PLAIN_PYTHON, REJECTED])
+@pytest.mark.parametrize(
+    "message",
+    [ANALYSIS, RAISED.replace("P1", "P0001"), BRIDGE, AWAITED, PLAIN_PYTHON, REJECTED, IN_FOREACH_BATCH],
+)
 def test_what_comes_again_is_permanent(message: str) -> None:
     assert is_permanent(RuntimeError(message))
 

@@ -32,6 +32,7 @@ _PERMANENT = frozenset(
 )  # fmt: skip
 # Classes of SQLSTATE: no such feature, wrong cardinality, wrong data, wrong statements, raised by the query itself.
 _PERMANENT_STATE = re.compile(r"\bSQLSTATE: (?:0A|21|22|42|P0)\w+")
+_TOLD_OF = ("Exception", "Py4JJavaError")
 _PERMANENT_JAVA = re.compile(r"\bjava\.lang\.(?:IllegalArgument|UnsupportedOperation)Exception\b")
 
 
@@ -56,8 +57,11 @@ def is_permanent(wrong: BaseException) -> bool:
     """Whether the next attempt would fail in the same way."""
     text = str(wrong)
     failure = _python_failure(text)
-    if failure is not None:
-        return failure[0] in _PERMANENT
+    if failure is not None and failure[0] in _PERMANENT:
+        return True
+    # What the JVM raised and Python only tells of, as in foreachBatch: its SQLSTATE says more than the class.
+    if failure is not None and not failure[0].endswith(_TOLD_OF):
+        return False
     if type(wrong).__name__ in _PERMANENT:
         return True
     return bool(_PERMANENT_STATE.search(text) or _PERMANENT_JAVA.search(text))
