@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampNTZType
 
 from moldau.spark.pipelines.running.joining import snapshot_files as files
 from moldau.spark.pipelines.running.joining.keys import Lookup
@@ -70,4 +70,19 @@ def test_what_is_too_much_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.M
 
 def test_dates_of_another_calendar_are_left_to_spark(tmp_path: Path) -> None:
     written(tmp_path, **{"org.apache.spark.legacyDateTime": ""})
+    assert snapshot_files(tmp_path, SCHEMA, ("town",)) is None
+
+
+def test_bounds_that_python_has_no_values_for_are_left_out(tmp_path: Path) -> None:
+    late = pa.array([253_402_300_800_000_000], pa.timestamp("us"))  # the first of the year 10000
+    pq.write_table(pa.table({"at": late, "number": [1]}), tmp_path / "part-0.parquet")
+    schema = StructType([StructField("at", TimestampNTZType()), StructField("number", LongType())])
+    found = snapshot_files(tmp_path, schema, ("at", "number"))
+    assert found is not None
+    assert found.groups[0].bounds == {"at": None, "number": (1, 1)}
+
+
+def test_a_table_of_very_many_row_groups_is_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path)
+    monkeypatch.setattr(files, "ROW_GROUPS_MAX", 1)
     assert snapshot_files(tmp_path, SCHEMA, ("town",)) is None

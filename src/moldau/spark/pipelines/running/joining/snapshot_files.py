@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ROW_GROUP_BYTES = 1 << 18
 # What is read here at once. Spark reads more than that faster: it takes pages of a group, on all of its cores.
 READ_BYTES_MAX = 32 << 20
+# Beyond that, what the driver keeps of footers would be hundreds of megabytes.
+ROW_GROUPS_MAX = 4_000
 # Spark's mark of files whose dates count by another calendar.
 LEGACY = b"org.apache.spark.legacy"
 
@@ -85,6 +87,8 @@ def snapshot_files(folder: Path, schema: StructType, keys: Sequence[str]) -> Sna
         return None
     paths = tuple(sorted(folder.glob("*.parquet")))
     footers = tuple(pq.read_metadata(path) for path in paths)
+    if sum(footer.num_row_groups for footer in footers) > ROW_GROUPS_MAX:
+        return None
     if any(name.startswith(LEGACY) for footer in footers for name in footer.metadata or ()):
         return None
     groups = (group for file, footer in enumerate(footers) for group in _groups_of(file, footer, keys))
@@ -115,4 +119,7 @@ def _groups_of(file: int, footer: pq.FileMetaData, keys: Sequence[str]) -> Itera
 
 
 def _bounds(known: Any) -> tuple[Any, Any] | None:
-    return (known.min, known.max) if known is not None and known.has_min_max else None
+    try:
+        return (known.min, known.max) if known is not None and known.has_min_max else None
+    except (ValueError, OverflowError):
+        return None  # a time or a text that Spark takes and Python does not

@@ -146,7 +146,7 @@ class TableState:
         declared = unpacked(spark.createDataFrame([], self._schema), self.source).schema
         there = spark.read.parquet(url)
         rows = as_declared(there, declared)
-        if is_url(self.url) or rows is not there:
+        if is_url(self.url) or rows is not there or self.source.are_changes:
             return rows, None
         return rows, snapshot_files(Path(self.url, name), without_tombstone(rows.schema), self.source.keys)
 
