@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from moldau.broker.context import Services
 from moldau.broker.housekeeping import Housekeeping
 from moldau.broker.producing.flushing import Flusher
 from moldau.coordinator.long_work import LongWork
+from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from tests.broker.topics.test_reconciliation import NOW_MS, append, image, node, run
 
@@ -39,3 +43,24 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
                 assert [str(log.partition) for log in housekeeping._unflushed_since_ms] == ["other-0"]
 
     run(test)
+
+
+def test_an_interval_of_nothing_is_no_reason_to_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            raise asyncio.CancelledError
+
+    async def test() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            world = SimpleNamespace(clock=SystemClock(), config=BrokerConfig())
+            housekeeping = Housekeeping(cast("Services", world), executor)
+            intervals = iter((0, -1, 5_000))
+            with pytest.raises(asyncio.CancelledError):
+                await housekeeping._repeat(lambda: next(intervals), lambda _now_ms: None)
+
+    monkeypatch.setattr("moldau.broker.housekeeping.asyncio.sleep", sleep)
+    asyncio.run(test())
+    assert waits == [1, 1, 5]

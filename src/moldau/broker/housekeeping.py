@@ -154,7 +154,8 @@ class Housekeeping:
 
     async def _repeat(self, interval_ms: Callable[[], int], duty: Duty) -> None:
         while True:
-            await asyncio.sleep(interval_ms() / 1000)
+            wait_ms = interval_ms()
+            await asyncio.sleep((wait_ms if wait_ms > 0 else TICK_MS) / 1000)  # some keys allow 0, and less
             try:
                 running = duty(self._services.clock.now_ms())
                 if running is not None:
