@@ -52,7 +52,7 @@ def test_cron_is_told_by_the_exit_code(tool: Tool, bootstrap: str, short_lived: 
 def test_a_pipeline_warns_where_it_is_looked_at(tool: Tool, bootstrap: str, short_lived: str, tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
     from moldau.spark.pipelines.loading import load
-    from moldau.spark.pipelines.running.folders import PipelineFolder
+    from moldau.spark.pipelines.running.state.folders import PipelineFolder
 
     file = tmp_path / "numbers.sql"
     file.write_text(PIPELINE.format(topic=short_lived))
@@ -66,3 +66,43 @@ def test_a_pipeline_warns_where_it_is_looked_at(tool: Tool, bootstrap: str, shor
     said = tool("pipeline", "status", str(file)).stdout
     assert f"warning: {short_lived}-0: 1 unread, the first may go in 1 h 59 min" in said
     assert f"retention can be held: moldau retention --pipeline {file} --hold" in said
+
+
+def test_a_project_warns_by_what_its_newest_run_read(
+    tool: Tool, bootstrap: str, short_lived: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
+    pytest.importorskip("yaml", reason="the extra `pipelines` is not installed")
+    from moldau.spark.pipelines.declarative.elements import DataSource
+    from moldau.spark.pipelines.declarative.lag import topics_of
+    from moldau.spark.pipelines.declarative.runner import RunningFlow
+    from moldau.spark.pipelines.plan import ONCE, Plan
+    from moldau.spark.pipelines.running.reports.rejected import RejectedRecords
+    from moldau.spark.pipelines.running.state.folders import PipelineFolder
+
+    (tmp_path / "spark-pipeline.yml").write_text("name: shop\n")
+    assert "has not run yet" in tool("retention", "--pipeline", str(tmp_path)).stderr
+    Topics(bootstrap).commit(f"{short_lived}-shop", short_lived, 1)
+    folder = PipelineFolder(Plan("shop"), tmp_path)
+    Path(folder.state).mkdir(parents=True)
+
+    def status(**more: str) -> str:
+        options = {
+            "kafka.bootstrap.servers": bootstrap,
+            "subscribe": short_lived,
+            "kafka.group.id": f"{short_lived}-shop",
+        }
+        reads = topics_of("orders", [DataSource("moldau", {**options, **more}, is_streaming=True)])
+        flow = RunningFlow("orders", "orders", ONCE, reads, RejectedRecords(frozenset()))
+        told = {"pipeline": "shop", "running": False, "started_ms": 0, "updated_ms": 0}
+        folder.write_status({**told, "queries": {"orders": flow.as_json()}}, at_once=True)
+        assert "hidden" not in (Path(folder.state) / "status.json").read_text()
+        return tool("pipeline", "status", str(tmp_path)).stdout
+
+    assert f"warning: {short_lived}-0: 1 unread, the first may go in 1 h 59 min" in status()
+    held = tool("retention", "--pipeline", str(tmp_path), "--hold")
+    assert f"{short_lived}: retention.ms is " in held.stderr
+    secured = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN"}
+    said = status(**secured, **{"kafka.sasl.username": "ann", "kafka.sasl.password": "hidden"})
+    assert f"retention before group {short_lived}-shop is shown by: moldau retention --pipeline" in said
+    assert "-X sasl.password=…" in said

@@ -23,11 +23,11 @@ MASTER = "MOLDAU_SPARK_MASTER"  # `scripts/spark-core` runs the same tests with 
 # Killed drivers, separate executors, whole pipelines: minutes on two cores. The usual run reads and writes topics.
 LONG = (
     "exactly_once/test_kills.py",
-    "pipelines/running/test_decisions.py",
-    "pipelines/running/test_kept.py",
+    "pipelines/running/results/test_decisions.py",
+    "pipelines/running/results/test_kept.py",
     "pipelines/running/joining/test_batches.py",
     "pipelines/running/test_runner.py",
-    "pipelines/running/test_terminal.py",
+    "pipelines/running/sessions/test_terminal.py",
     "pipelines/test_examples.py",
     "pipelines/test_tables.py",
     "sql/test_session.py",

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from moldau.core.clock import SystemClock
-from moldau.spark.pipelines.running.locks import RENEW_S
+from moldau.spark.pipelines.running.state.locks import RENEW_S
 from moldau.spark.storage import folder_without_session
 from tests.apache_kafka import free_ports
 from tests.brokers import PROJECT

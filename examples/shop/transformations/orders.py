@@ -14,6 +14,7 @@ def orders() -> DataFrame:
         .option("kafka.bootstrap.servers", SERVERS)
         .option("subscribe", "orders")
         .option("startingOffsets", "earliest")
+        .option("kafka.isolation.level", "read_committed")
         .option("groupId", "shop-orders")
         .option("valueFormat", "json")
         .option("valueSchema", "id string, customer string, amount double, at timestamp")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,11 @@ from moldau.core.clock import SystemClock
 from moldau.spark.offsets.retention import Margin, duration_text
 from moldau.spark.offsets.retention_guard import RetentionGuard
 from moldau.spark.option_values import OptionError
+from moldau.spark.pipelines.declarative.places import find_folder
+from moldau.spark.pipelines.declarative.project import is_project, load_project
 from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.plan import PipelineError, Plan
+from moldau.spark.storage import StorageFailed
 
 EXAMPLES = """\
 examples:
@@ -95,9 +98,12 @@ def named_groups(options: Namespace) -> Iterator[Reader]:
 def pipeline_groups(options: Namespace) -> Iterator[Reader]:
     """What pipelines need beside the client library is not there in every installation."""
     for path in options.pipeline:
+        if is_project(path):
+            yield from project_groups(path, options)
+            continue
         try:
             from moldau.spark.pipelines.loading import load, with_environment
-            from moldau.spark.pipelines.running.reader_groups import reader_groups
+            from moldau.spark.pipelines.running.reports.reader_groups import reader_groups
 
             plan = load(path, {})
             if "bootstrap.servers" not in plan.settings:
@@ -109,16 +115,61 @@ def pipeline_groups(options: Namespace) -> Iterator[Reader]:
             raise CommandFailed(f"a pipeline needs pip install 'moldau[spark]' ({wrong.name} is missing)") from None
 
 
+def project_groups(path: Path, options: Namespace) -> Iterator[Reader]:
+    """Only Spark knows what a project's definitions read, so it is its newest run that is asked."""
+    try:
+        project = load_project(path)
+    except PipelineError as wrong:
+        raise UsageError(str(wrong)) from None
+    try:
+        status = find_folder(project, say=lambda line: print(line, file=sys.stderr)).read_status()
+    except StorageFailed as wrong:
+        raise CommandFailed(str(wrong)) from None
+    except ModuleNotFoundError as wrong:
+        raise CommandFailed(f"a pipeline needs pip install 'moldau[spark]' ({wrong.name} is missing)") from None
+    if status is None:
+        raise UsageError(f"{path} has not run yet, so nobody knows what its flows read")
+    own = client_config(options)
+    for one in noted_readers(status):
+        yield tuple({**own, **one["client"]}.items()), one["group"]
+
+
+def noted_readers(status: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for told in status["queries"].values():
+        yield from told.get("reads", ())
+
+
+def project_warnings(status: Mapping[str, Any], path: Path) -> list[str]:
+    """The same of a project, by what its newest run has noted."""
+    found, said = [], []
+    for one in noted_readers(status):
+        if one["withheld"]:
+            asked = " ".join(f"-X {name}=…" for name in one["withheld"])
+            said.append(
+                f"retention before group {one['group']} is shown by: moldau retention --pipeline {path} {asked}"
+            )
+        else:
+            found.append((tuple(one["client"].items()), one["group"]))
+    return [*_warnings(found, path), *said]
+
+
 def retention_warnings(plan: Plan, path: Path) -> list[str]:
     """What a pipeline that starts, or is looked at, should be told of; nothing where nobody answers."""
-    from moldau.spark.pipelines.running.reader_groups import reader_groups
+    from moldau.spark.pipelines.running.reports.reader_groups import reader_groups
 
+    try:
+        return _warnings(reader_groups(plan), path)
+    except OptionError:  # whoever runs it says more
+        return []
+
+
+def _warnings(readers: Iterable[Reader], path: Path) -> list[str]:
     now_ms, said = SystemClock().now_ms(), []
     try:
-        for client, group in reader_groups(plan):
+        for client, group in readers:
             margins = RetentionGuard(client, answer_s_max=GLANCE_S).margins(group, now_ms=now_ms)
             said += [f"warning: {one} (group {group})" for one in margins if one.is_short(WITHIN_MS)]
-    except (KafkaException, OptionError):  # whoever runs it says more about both
+    except KafkaException:  # whoever runs it says more
         return []
     return [*said, f"retention can be held: moldau retention --pipeline {path} --hold"] if said else []
 

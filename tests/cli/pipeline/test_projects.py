@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,9 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from moldau.spark.pipelines.declarative.places import hold_folder
+from moldau.spark.pipelines.declarative.project import load_project
+from moldau.spark.storage import LocalFolder
 from tests.brokers import PROJECT
 from tests.cli.conftest import Tool
 from tests.cli.pipeline.test_command import WAIT_S_MAX, running, wait_for
+from tests.spark.object_store import PACKAGES_SETTINGS, running_object_store
 from tests.spark.topics import Topics
 
 pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
@@ -71,9 +76,16 @@ def test_the_life_of_a_project(
         wait_for(lambda: (row().get("rows"), row().get("rejected")) == (3, {topic: 1}), "three records")
         assert (row()["state"], row()["lag"]) == ("running", 0)
         assert row("send_large_orders")["into"] == f"topic {topic}-large"
-        second = tool("pipeline", "run", str(project))
-        assert second.returncode == 1
-        assert "runs this pipeline already" in second.stderr
+        # The storage is what both have in common, as two machines would.
+        copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns(".moldau", "spark-warehouse"))
+        for again in (project, copy):
+            second = tool("pipeline", "run", str(again))
+            assert (second.returncode, second.stderr) == (
+                1,
+                f"moldau pipeline: process {process.pid} on {socket.gethostname()} runs this pipeline already; "
+                f"stop it with: moldau pipeline stop {again}/spark-pipeline.yml\n",
+            )
+        assert "running" in tool("pipeline", "status", str(copy)).stdout
         (letter,) = topics.rows(f"{topic}.dead-letters")
         assert (letter.key, letter.value) == (b"\x00k", b"no order \xff")
         assert letter.headers[:2] == (("trace", b"\xfe"), ("empty", None))
@@ -88,7 +100,7 @@ def test_the_life_of_a_project(
         wait_for(lambda: len(large()) == 2, "the second large order")
         wait_for(lambda: (row().get("state"), row().get("rows")) == ("running", 4), "four records")
         assert int(str(row()["restarts"])) >= 1
-        assert done("pipeline", "stop", str(project)) == "pipeline shop stopped\n"
+        assert done("pipeline", "stop", str(copy)) == "pipeline shop stopped\n"
         assert process.wait(WAIT_S_MAX) == 0
     assert (
         "shop: the update failed and is tried again in 1 s: transformations/customers.sql: [PARSE" in said.read_text()
@@ -123,7 +135,7 @@ def test_a_spark_that_dies_ends_it(bootstrap: str, tool: Tool, project: Path, tm
 def rows_of(project: Path) -> int | None:
     """As the status has it; to look at the file costs less than to run the command each time."""
     try:
-        told = json.loads((project / ".moldau" / "pipelines" / "shop" / "status.json").read_text())
+        told = json.loads((project.parent / "storage" / "_moldau" / "shop" / "status.json").read_text())
     except (OSError, ValueError):
         return None
     rows: int | None = told["queries"].get("orders", {}).get("rows")
@@ -249,6 +261,32 @@ def test_tables_are_computed_anew(
     assert "Traceback" not in said.read_text()
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("spark")
+@pytest.mark.timeout(2400)
+def test_a_storage_at_a_url_has_the_status(
+    bootstrap: str, done: Callable[..., str], project: Path, topic: str, tmp_path: Path
+) -> None:
+    done("topics", "create", f"{topic}-large")
+    done("produce", topic, stdin=order(1, 120))
+    spec, said = project / "spark-pipeline.yml", tmp_path / "run.err"
+    with running_object_store() as store:
+        store.create_bucket("lake")
+        settings = {**PACKAGES_SETTINGS, **store.spark_settings}
+        lines = "".join(f"  {key}: {json.dumps(value)}\n" for key, value in settings.items())
+        spec.write_text(spec.read_text().replace(f"file://{tmp_path}/storage", "s3a://lake/shop") + lines)
+        with running(bootstrap, "run", str(project), "--once", *MASTER, error=said) as process:
+            assert process.wait(WAIT_S_MAX) == 0, said.read_text()
+        names = store.names("lake", "shop/_moldau/")
+        assert names == ["shop/_moldau/shop/status.json"]
+        # Another machine has the project and the store, and nothing else.
+        copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns(".moldau", "spark-warehouse"))
+        with running(bootstrap, "status", str(copy), "-o", "json", error=said) as process:
+            assert process.wait(WAIT_S_MAX) == 0, said.read_text()
+        assert '"done"' in said.read_text()
+    assert not list(project.glob(".moldau/pipelines/shop/lock-*"))
+
+
 def session_of(process: subprocess.Popen[bytes]) -> list[str]:
     """What runs of all that it started."""
     found = []
@@ -321,9 +359,26 @@ def test_what_needs_no_spark(tool: Tool, done: Callable[..., str], project: Path
         (("stop", str(spec)), 1, "pipeline shop is not running"),
         (("reset", str(spec)), 2, f"moldau pipeline run {spec} --full-refresh all"),
         (("run", str(project), "--every", "soon"), 2, "--every: 'soon' is no duration"),
+        (("run", str(project), "--metrics-port", "0"), 2, "--metrics-port is for pipelines in a .sql or .py file"),
+        (("run", str(project), "--lineage", "events"), 2, "--lineage is for pipelines in a .sql or .py file"),
         (("run", str(project), "--every", "1s", "--once"), 2, "--once and --every exclude each other"),
     ):
         refused = tool("pipeline", *arguments)
         assert refused.returncode == code
         assert reason in refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+def test_a_copy_with_the_same_storage_is_refused(tool: Tool, project: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(project, tmp_path / "copy")
+    with hold_folder(load_project(project), None, reach=lambda url: LocalFolder(Path(url)), say=print) as folder:
+        folder.write_status({"updated_ms": 1, "queries": {}})
+        second = tool("pipeline", "run", str(copy), "--once")
+        assert (second.returncode, second.stderr) == (
+            1,
+            f"moldau pipeline: process {os.getpid()} on {socket.gethostname()} runs this pipeline already; "
+            f"stop it with: moldau pipeline stop {copy}/spark-pipeline.yml\n",
+        )
+        assert tool("pipeline", "status", str(copy)).returncode == 0
+        assert not (copy / ".moldau").exists()
+    assert "pipeline shop is not running" in tool("pipeline", "stop", str(copy)).stderr

@@ -155,7 +155,7 @@ def test_a_stream_stays_until_it_is_dropped(
 def test_classes_are_kept_for_the_next_start(
     bootstrap: str, done: Callable[..., str], topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from moldau.spark.pipelines.running.quick_start import archive, is_whole
+    from moldau.spark.pipelines.running.sessions.quick_start import archive, is_whole
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("MOLDAU_HOME", str(tmp_path / "home"))

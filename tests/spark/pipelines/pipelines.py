@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from moldau.spark.pipelines.check import check
 from moldau.spark.pipelines.loading import load
 from moldau.spark.pipelines.plan import ONCE
-from moldau.spark.pipelines.running.folders import PipelineFolder
-from moldau.spark.pipelines.running.frames import frames_of
+from moldau.spark.pipelines.running.frames.plan_frames import frames_of
 from moldau.spark.pipelines.running.runner import Runner, Running, jobs_of
+from moldau.spark.pipelines.running.state.folders import PipelineFolder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

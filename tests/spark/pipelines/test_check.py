@@ -6,7 +6,7 @@ import pytest
 
 from moldau.spark.pipelines.check import check
 from moldau.spark.pipelines.language.grammar import parse
-from moldau.spark.pipelines.running.sources import topic_options
+from moldau.spark.pipelines.running.frames.sources import topic_options
 
 SOUND = "create stream a from topic 'a'; create sink s into topic 'out' as select * from a"
 

@@ -148,13 +148,16 @@ def test_a_topic_made_anew_under_a_running_query(spark: SparkSession, topics: To
         frame = stream(spark, topics, subscribe=topic, **options)
         return frame.writeStream.foreachBatch(sink).option("checkpointLocation", str(checkpoint)).start()
 
+    def batches(notes: str) -> set[str]:
+        return {path.name for path in (checkpoint / notes).glob("[0-9]*")}
+
     query = started(failOnDataLoss="false")
     try:
         wait_until(lambda: sink.values == [b"old"] * 3, query)
         topics.delete(topic)
         topics.create_named(topic)
         topics.produce(topic, [b"new-%d" % index for index in range(10)])
-        wait_until(lambda: len(sink.values) >= 13, query)
+        wait_until(lambda: len(sink.values) >= 13 and batches("commits") == batches("offsets"), query)
     finally:
         query.stop()
     assert sorted(value or b"" for value in sink.values[3:]) == [b"new-%d" % index for index in range(10)]

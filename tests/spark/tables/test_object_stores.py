@@ -12,7 +12,7 @@ import pytest
 
 from moldau.cli.main import main
 from moldau.spark.pipelines.plan import Connector, Endpoint
-from moldau.spark.pipelines.running.table_stores import table_options
+from moldau.spark.pipelines.running.frames.table_stores import table_options
 from moldau.spark.tables.delta.target import delta_target, readable_delta
 from moldau.spark.tables.iceberg.target import catalog_properties, iceberg_target, readable_iceberg
 from moldau.spark.tables.object_stores import access_by_environment, access_by_spark, filled, with_region

@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from moldau.spark.options import sink_options
 from moldau.spark.writing.batch_job import write_batch
+from moldau.spark.writing.delivery import write_exactly_once
+from moldau.spark.writing.task_progress import SinkTask
 from tests.spark.topics import Topics
 from tests.spark.writing.test_many_tasks import left_behind, prefixes
 from tests.spark.writing.test_sink import write
@@ -77,6 +81,21 @@ def test_other_rows_are_another_batch(batches: Batches) -> None:
     with pytest.raises(Exception, match=r"BatchChanged: batch 0 of query q, task [0-4], has 4 records of \d+ bytes"):
         batches.by_job(batches.frame(0, "concat('other', id)"), 0)
     assert batches.counts() == dict.fromkeys(range(20), 1)
+
+
+@pytest.mark.parametrize("tasks", [0, 2])
+@pytest.mark.parametrize("way", ["by_source", "by_job"])
+def test_a_batch_that_comes_back_in_fewer_tasks_is_another_batch(batches: Batches, way: str, tasks: int) -> None:
+    """The rows of a task that is there no more are in others, which know nothing of what it wrote."""
+    servers = {"kafka.bootstrap.servers": batches.topics.bootstrap}
+    last = pa.RecordBatch.from_pydict({"value": [b"%d" % number for number in range(16, 20)]})
+    task = SinkTask("q", 0, TASKS - 1, batches.prefix, batches.prefix)
+    write_exactly_once([last], sink_options({**servers, **batches.options(0)}, streaming=False), task)
+    fewer = batches.spark.range(0, 20, 1, tasks) if tasks else batches.spark.createDataFrame([], "id bigint")
+    with pytest.raises(Exception, match="batch 0 of query q was written with rows in task 4, which has"):
+        getattr(batches, way)(fewer.selectExpr("cast(id as string) as value"), 0)
+    if way == "by_job" or not tasks:
+        assert batches.counts() == dict.fromkeys(range(16, 20), 1), "told before anything is written"
 
 
 @pytest.mark.parametrize("way", ["by_source", "by_job"])

@@ -15,9 +15,11 @@ from confluent_kafka.admin import OffsetSpec
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
 from moldau.spark.writing.delivery import write_at_least_once, write_exactly_once
+from moldau.spark.writing.plain_delivery import PlainTransaction, opened_plainly
 from moldau.spark.writing.producing import Written
-from moldau.spark.writing.sink import RunsSeen
-from moldau.spark.writing.task_progress import BatchChanged, SinkTask, TransactionExpired
+from moldau.spark.writing.rows_to_records import to_records
+from moldau.spark.writing.sink import MoldauWriter, RunsSeen
+from moldau.spark.writing.task_progress import BatchChanged, Fenced, SinkTask, TransactionExpired
 from tests.spark.topics import ANSWER_S_MAX, Topics
 
 WRITERS = ("auto", "librdkafka")
@@ -121,3 +123,24 @@ def test_rows_beyond_the_users_buffer_wait_for_room(topics: Topics, deliver: str
     else:
         write_at_least_once(iter([rows(*values)]), said)
     assert topics.values(topic) == values
+
+
+@pytest.mark.parametrize("partitions", [1, 0], ids=["of the query", "of its own"])
+def test_a_task_that_is_at_it_while_its_job_fails_leaves_nothing(topics: Topics, partitions: int) -> None:
+    """Spark ends the other tasks after the first has failed, and tells the driver before they have ended."""
+    topic, prefix = topics.create(), topics.name("team")
+    said = options(topics, topic, "auto", groupIdPrefix=prefix, delivery="exactly-once")
+    writer, number = MoldauWriter(said), 1 - partitions
+    task = SinkTask(writer.job, 0, number, prefix)
+
+    def failing() -> Iterator[pa.RecordBatch]:
+        yield rows(b"1")
+        writer.abort([None] * (number + 1))
+        yield rows(b"2")
+
+    opened = opened_plainly(said.client, task, topic, in_any_topic=False)
+    assert isinstance(opened, PlainTransaction)
+    with pytest.raises(Fenced):
+        opened.write(failing(), to_records(said), task, topic)
+    assert topics.values(topic) == []
+    assert not [group for group in topics.groups() if group.startswith(prefix)]

@@ -10,6 +10,7 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.option_values import OptionError
+from moldau.spark.writing.batch_job import write_batch
 from moldau.spark.writing.new_topics import NewTopicSettings, make_topic, new_topic_settings
 from tests.spark.topics import ANSWER_S_MAX, Topics
 
@@ -26,13 +27,33 @@ def settings_of(topics: Topics, topic: str) -> tuple[int, str, str]:
     return partitions, told["cleanup.policy"].value, told["segment.ms"].value
 
 
-def test_a_batch_write_makes_its_topic(spark: SparkSession, topics: Topics) -> None:
-    topic = topics.name("compacted")
+def write_row(spark: SparkSession, topics: Topics, topic: str) -> None:
     frame = spark.createDataFrame([("k", "v")], "key string, value string")
     writer = frame.write.format("moldau").mode("append").option("kafka.bootstrap.servers", topics.bootstrap)
-    writer.options(topic=topic, **COMPACTED).save()
+    writer.options(topic=topic, **{"kafka.delivery.timeout.ms": "5000"}, **COMPACTED).save()
+
+
+def test_a_batch_write_makes_its_topic(spark: SparkSession, topics: Topics) -> None:
+    topic = topics.name("compacted")
+    write_row(spark, topics, topic)
     assert settings_of(topics, topic) == (3, "compact", "60000")
     assert topics.values(topic) == [b"v"]
+
+
+@pytest.mark.parametrize("way", ["by_source", "by_job"])
+def test_a_topic_that_is_deleted_between_two_batches_is_made_again(
+    spark: SparkSession, topics: Topics, way: str
+) -> None:
+    topic = topics.name("compacted")
+    for batch in ("0", "1"):
+        if way == "by_source":
+            write_row(spark, topics, topic)
+        else:
+            options = {"kafka.bootstrap.servers": topics.bootstrap, "topic": topic, "queryId": topic, "batchId": batch}
+            write_batch(spark.createDataFrame([("k", "v")], "key string, value string"), {**options, **COMPACTED})
+        assert settings_of(topics, topic) == (3, "compact", "60000")
+        assert topics.values(topic) == [b"v"]
+        topics.delete(topic)
 
 
 def test_a_topic_that_is_there_stays_as_it_is(topics: Topics, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,14 +22,14 @@ def write(frame: DataFrame, topics: Topics, **options: Any) -> None:
 @pytest.mark.parametrize("writer", ["auto", "librdkafka"])
 @pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
 def test_rows_become_records(spark: SparkSession, topics: Topics, delivery: str, writer: str) -> None:
-    topic = topics.create(partitions=3)
+    topic, prefix = topics.create(partitions=3), topics.name("team")
     frame = spark.range(1000).selectExpr("cast(id as string) as key", "concat('v', id) as value")
-    write(frame, topics, topic=topic, delivery=delivery, writer=writer)
+    write(frame, topics, topic=topic, delivery=delivery, writer=writer, groupIdPrefix=prefix)
     rows = topics.rows(topic)
     assert sorted(int(row.key or b"") for row in rows) == list(range(1000))
     assert all(row.value == b"v" + (row.key or b"") for row in rows)
     assert {row.partition for row in rows} == {0, 1, 2}
-    assert not [group for group in topics.groups() if "batch-" in group]
+    assert not [group for group in topics.groups() if group.startswith(prefix)]
 
 
 @pytest.mark.parametrize("writer", ["auto", "librdkafka"])

@@ -19,25 +19,24 @@ from moldau.cli.pipeline.ages import with_ages
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
 from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
 from moldau.cli.pipeline.watching import Watchers, add_watcher_options, extra_watchers
-from moldau.cli.retention import retention_warnings
+from moldau.cli.retention import project_warnings, retention_warnings
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.check import Problem, check
-from moldau.spark.pipelines.declarative.project import NO_YAML, is_project, load_project, spec_file_of
+from moldau.spark.pipelines.declarative.project import NO_YAML, is_project, spec_file_of
 from moldau.spark.pipelines.graph import DRAWINGS, drawing_of
 from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.loading import load, with_environment
 from moldau.spark.pipelines.plan import ONCE, PipelineError, Plan
-from moldau.spark.pipelines.running.folders import PipelineFolder
-from moldau.spark.pipelines.running.locks import AlreadyRunning
-from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, driver_settings, open_session
-from moldau.spark.pipelines.running.terminal import filtered
-from moldau.spark.storage import Folder, LocalFolder, StorageFailed, folder_without_session, is_url
+from moldau.spark.pipelines.running.sessions.opening import NO_SPARK, NoSpark, open_session, reach_without_session
+from moldau.spark.pipelines.running.state.folders import PipelineFolder
+from moldau.spark.pipelines.running.state.locks import AlreadyRunning
+from moldau.spark.storage import Folder, LocalFolder, StorageFailed, is_url
 from moldau.spark.storage import folder_of as session_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from moldau.spark.pipelines.running.sinks import Job
+    from moldau.spark.pipelines.running.results.sinks import Job
 
 EXAMPLES = """\
 examples:
@@ -137,8 +136,6 @@ def add_run_options(parser: ArgumentParser) -> None:
 
 
 def loaded(options: Namespace) -> Plan:
-    if is_project(options.file):
-        return Plan(load_project(options.file).name)
     return with_environment(load(options.file, said(options)), os.environ, needs_all=False)
 
 
@@ -166,13 +163,18 @@ def folder_of(plan: Plan, path: Path) -> PipelineFolder:
     """To look at it while nothing runs here."""
 
     def reach(url: str) -> Folder:
-        if not is_url(url):
-            return LocalFolder(Path(url))
-        with filtered(found.log):
-            return folder_without_session(url, {**driver_settings(found.log), **plan.settings})
+        return reach_without_session(url, plan.settings, log=lambda: found.log)
 
     found = PipelineFolder(plan, path.resolve().parent, reach)
     return found
+
+
+def looked_at(options: Namespace) -> tuple[Plan, PipelineFolder]:
+    """Of a file of ours, or of a project."""
+    if is_project(options.file):
+        return projects.looked_at(options)
+    plan = loaded(options)
+    return plan, folder_of(plan, options.file)
 
 
 def session_of(plan: Plan, options: Namespace) -> SparkSession:
@@ -191,7 +193,7 @@ def jobs(
     starting: Mapping[str, str] | None = None,
     anew: bool = False,
 ) -> list[Job]:
-    from moldau.spark.pipelines.running.frames import frames_of
+    from moldau.spark.pipelines.running.frames.plan_frames import frames_of
     from moldau.spark.pipelines.running.runner import jobs_of
 
     return jobs_of(frames_of(spark, plan, starting=starting), plan, folder, anew=anew)
@@ -260,8 +262,8 @@ def runs_elsewhere(master: str) -> bool:
 
 def check_executors(spark: SparkSession, plan: Plan, checkpoints: str) -> None:
     """A line for each executor; what one of them lacks ends the command."""
-    from moldau.spark.pipelines.running.executors import checkpoint_problem, look_at, pythons_of, wanted_by
     from moldau.spark.pipelines.running.reasons import said_by, spark_failures
+    from moldau.spark.pipelines.running.sessions.executors import checkpoint_problem, look_at, pythons_of, wanted_by
 
     wanted = wanted_by(plan)
     is_classic = hasattr(spark, "_sc")
@@ -271,14 +273,13 @@ def check_executors(spark: SparkSession, plan: Plan, checkpoints: str) -> None:
         for line in pythons_of(spark, wanted) if is_classic else ():
             print(line)
         raise CommandFailed(f"executors can't run a task in Python: {said_by(wrong)}") from None
-    for executor in found:
+    for executor in found.executors:
         print(executor)
     problem = checkpoint_problem(spark, checkpoints) if is_classic else None
     if problem:
         raise CommandFailed(problem)
-    lacking = sum(bool(executor.lacks) for executor in found)
-    if lacking:
-        raise CommandFailed(f"{lacking} of {len(found)} executors lack something")
+    if found.problem:
+        raise CommandFailed(found.problem)
 
 
 def graph(options: Namespace) -> int:
@@ -290,8 +291,7 @@ def graph(options: Namespace) -> int:
 
 
 def status(options: Namespace) -> int:
-    plan = loaded(options)
-    folder = folder_of(plan, options.file)
+    plan, folder = looked_at(options)
     told = folder.read_status()
     if told is None:
         raise CommandFailed(f"pipeline {plan.name} has not run yet; start it with: moldau pipeline run {options.file}")
@@ -303,14 +303,14 @@ def status(options: Namespace) -> int:
                 print(f"{row['query']}: {row['reason']}")
             for finding in findings_of(row):
                 print(f"{row['query']}: {finding}")
-        for line in retention_warnings(plan, options.file):
+        is_ours = not is_project(options.file)
+        for line in retention_warnings(plan, options.file) if is_ours else project_warnings(told, options.file):
             print(line)
     return OK
 
 
 def stop(options: Namespace) -> int:
-    plan = loaded(options)
-    folder = folder_of(plan, options.file)
+    plan, folder = looked_at(options)
     holder = folder.holder()
     if holder is None:
         raise CommandFailed(f"pipeline {plan.name} is not running")

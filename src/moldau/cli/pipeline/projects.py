@@ -7,47 +7,69 @@ import signal
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.pipeline.progress import ProgressLines
 from moldau.cli.pipeline.submitting import CLUSTER
+from moldau.cli.retention import project_warnings
 from moldau.spark.pipelines.declarative.elements import Elements, drawing_of
+from moldau.spark.pipelines.declarative.places import find_folder, hold_folder
 from moldau.spark.pipelines.declarative.project import Project, load_project, spec_of
 from moldau.spark.pipelines.graph import DRAWINGS
 from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.plan import ONCE, Plan, Schedule
-from moldau.spark.pipelines.running.folders import PipelineFolder
-from moldau.spark.pipelines.running.sessions import NoSpark
+from moldau.spark.pipelines.running.sessions.opening import NoSpark
+from moldau.spark.pipelines.running.state.folders import PipelineFolder
+from moldau.spark.storage import Folder, LocalFolder, is_url
 
 EVERY = "10s"
 
 
 def run(options: Namespace) -> int:
     from moldau.spark.pipelines.declarative.runner import ProjectRunner
-    from moldau.spark.pipelines.declarative.server import open_server
+    from moldau.spark.pipelines.declarative.server import ConnectServer, open_server
 
     if options.deploy_mode == CLUSTER:
         raise UsageError(
             "--deploy-mode cluster: a project's driver runs here, beside its definitions; run it without, or on a "
             "Connect server that is there, with --master sc://…"
         )
+    for unread, value in (("--metrics-port", options.metrics_port), ("--lineage", options.lineage)):
+        if value is not None:
+            raise UsageError(
+                f"{unread} is for pipelines in a .sql or .py file; {options.file.name} has its figures in status"
+            )
     project, schedule = _project(options), _schedule(options)
     configuration = spec_of(project).configuration
-    folder = PipelineFolder(Plan(project.name), project.folder)
-    with folder.locked():
-        print(f"pipeline {project.name}: starting Spark; updates: {schedule}", file=sys.stderr)
-        try:
-            server = open_server(project, configuration, options.master)
-        except NoSpark as wrong:
-            raise CommandFailed(str(wrong)) from None
+    opened: list[ConnectServer] = []
+
+    def server() -> ConnectServer:
+        if not opened:
+            print(f"pipeline {project.name}: starting Spark; updates: {schedule}", file=sys.stderr)
+            try:
+                opened.append(open_server(project, configuration, options.master))
+            except NoSpark as wrong:
+                raise CommandFailed(str(wrong)) from None
+        return opened[0]
+
+    # As for other pipelines: a lock that only Spark can reach is taken when Spark is there, any other before that.
+    def reach(url: str) -> Folder:
+        return server().folder(url) if is_url(url) else LocalFolder(Path(url))
+
+    with hold_folder(project, options.master, reach=reach, say=_say) as folder:
+        warnings = project_warnings(folder.read_status() or {"queries": {}}, options.file)
+        sys.stderr.writelines(f"{line}\n" for line in warnings)
         lines = ProgressLines(sys.stderr, quiet=options.quiet)
-        runner = ProjectRunner(server, project, folder, schedule=schedule, say=lines.say, restarts_max=options.restarts)
+        runner = ProjectRunner(
+            server(), project, folder, schedule=schedule, say=lines.say, restarts_max=options.restarts
+        )
         for name in (signal.SIGTERM, signal.SIGINT):
             signal.signal(name, lambda *_: runner.stop())
         ended_well = runner.run(lines.show, full_refresh=options.full_refresh or ())
         lines.finish(runner.queries)
-    if server.has_died:
+    if server().has_died:
         sys.stderr.flush()
         os._exit(FAILED)  # PySpark's own way out looks for the server that has gone, for minutes
     return OK if ended_well else FAILED
@@ -73,6 +95,11 @@ def graph(options: Namespace) -> int:
     return OK
 
 
+def looked_at(options: Namespace) -> tuple[Plan, PipelineFolder]:
+    project = _project(options)
+    return Plan(project.name), find_folder(project, say=_say)
+
+
 def no_reset(options: Namespace) -> int:
     raise UsageError(f"Spark computes its tables anew with: moldau pipeline run {options.file} --full-refresh all")
 
@@ -85,6 +112,10 @@ def refuse_options_of_projects(options: Namespace) -> None:
     ):
         if value:
             raise UsageError(f"{name} is for a spark-pipeline.yml; of {options.file.name} {instead}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def _project(options: Namespace) -> Project:

@@ -11,7 +11,7 @@ from pathlib import Path
 from moldau.cli.failures import CommandFailed, UsageError
 from moldau.spark.pipelines.loading import files_of
 from moldau.spark.pipelines.plan import Plan
-from moldau.spark.pipelines.running.folders import STATE
+from moldau.spark.pipelines.running.state.folders import STATE
 from moldau.spark.storage import is_url
 
 CLIENT = "client"

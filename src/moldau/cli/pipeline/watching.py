@@ -11,7 +11,7 @@ from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.plan import Plan
 
 if TYPE_CHECKING:
-    from moldau.spark.pipelines.running.lineage import Lineage, Sender
+    from moldau.spark.pipelines.running.reports.lineage import Lineage, Sender
     from moldau.spark.pipelines.running.runner import Running
 
 LOOPBACK = "127.0.0.1"
@@ -51,7 +51,7 @@ def extra_watchers(options: Namespace, plan: Plan, say: Callable[[str], None]) -
     """Those that the command line asks for."""
     watchers: list[Watcher] = []
     if options.metrics_port is not None:
-        from moldau.spark.pipelines.running.metrics import MetricsServer
+        from moldau.spark.pipelines.running.reports.metrics import MetricsServer
 
         try:
             server = MetricsServer(plan.name, host=options.metrics_host, port=options.metrics_port)
@@ -61,7 +61,7 @@ def extra_watchers(options: Namespace, plan: Plan, say: Callable[[str], None]) -
         say(f"metrics at {server.address}")
         watchers.append(server)
     if options.lineage:
-        from moldau.spark.pipelines.running.lineage import Lineage, sender
+        from moldau.spark.pipelines.running.reports.lineage import Lineage, sender
 
         send = sender(options.lineage, say)
         watchers.append(SentLineage(Lineage(plan, send, clock=SystemClock()), send))

@@ -15,8 +15,8 @@ from moldau.cli.sql.output import OUTPUTS, print_result
 from moldau.cli.sql.plot import plot_rows
 from moldau.cli.sql.waiting import WaitingLine, waiting_line
 from moldau.spark.pipelines.plan import PipelineError
-from moldau.spark.pipelines.running.quick_start import archive, java_options
-from moldau.spark.pipelines.running.sessions import NO_SPARK, NoSpark, open_session
+from moldau.spark.pipelines.running.sessions.opening import NO_SPARK, NoSpark, open_session
+from moldau.spark.pipelines.running.sessions.quick_start import archive, java_options
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.session import SqlSession
 from moldau.spark.sql.staying import StayingStreams, StreamFailed, home

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience
 from moldau.spark.option_values import OptionError
@@ -99,6 +99,13 @@ def admin_client(settings: ClientSettings) -> AdminClient:
     return AdminClient(client_config(settings))
 
 
+def topic_config(admin: AdminClient, topic: str, *, answer_s_max: float = ANSWER_S_MAX) -> dict[str, ConfigEntry]:
+    """What applies to a topic, with where each value is from. Raises KafkaException."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    told: dict[str, ConfigEntry] = admin.describe_configs([resource], request_timeout=answer_s_max)[resource].result()
+    return told
+
+
 def create_if_missing(settings: ClientSettings, topic: NewTopic) -> bool:
     """False when it is there already, as it may be. Raises KafkaException.
 
@@ -108,15 +115,16 @@ def create_if_missing(settings: ClientSettings, topic: NewTopic) -> bool:
         admin_client(settings).create_topics([topic], request_timeout=ANSWER_S_MAX)[topic.topic].result()
     except KafkaException as wrong:
         code = wrong.args[0].code()
-        if code == KafkaError.TOPIC_ALREADY_EXISTS or (code in FORBIDDEN and _is_there(settings, topic)):
+        if code == KafkaError.TOPIC_ALREADY_EXISTS or (code in FORBIDDEN and is_there(settings, topic.topic)):
             return False
         raise
     return True
 
 
-def _is_there(settings: ClientSettings, topic: NewTopic) -> bool:
-    asked = admin_client(settings).describe_topics(TopicCollection([topic.topic]), request_timeout=ANSWER_S_MAX)
-    return asked[topic.topic].exception() is None
+def is_there(settings: ClientSettings, topic: str) -> bool:
+    """Asked so that no broker makes it."""
+    asked = admin_client(settings).describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S_MAX)
+    return asked[topic].exception() is None
 
 
 def patiently(ask: Callable[[], Answer], patience: Patience = USUAL_PATIENCE) -> Answer:

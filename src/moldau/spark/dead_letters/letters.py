@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
-from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import NewTopic
 
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import (
@@ -26,6 +26,7 @@ from moldau.spark.clients.librdkafka import (
     create_if_missing,
     group_consumer,
     reason,
+    topic_config,
 )
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
@@ -213,9 +214,8 @@ class LetterBox:
 
 def letters_config(client: ClientSettings, source: str) -> dict[str, str]:
     """A topic for letters takes what its source takes, and what a letter adds; one that may not be asked, the usual."""
-    resource = ConfigResource(ResourceType.TOPIC, source)
     try:
-        told = admin_client(client).describe_configs([resource], request_timeout=ANSWER_S_MAX)[resource].result()
+        told = topic_config(admin_client(client), source)
     except KafkaException:
         return {}
     return {RECORD_LIMIT: str(int(told[RECORD_LIMIT].value) + ADDED_BYTES)} if RECORD_LIMIT in told else {}

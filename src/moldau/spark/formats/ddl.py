@@ -3,7 +3,7 @@
 Spark's own parser is in the JVM, and reached through a session. Processes of a data source have no session, neither
 where its schema is asked for nor in tasks. A schema can be given to Spark as text there, but tasks would get it back
 without its NOT NULL, which decides what fits. Where there is a session, in pipelines and `moldau sql`, Spark's parser
-reads the text (`pipelines/running/schemas.py`); a test holds the two against each other.
+reads the text (`pipelines/running/frames/schemas.py`); a test holds the two against each other.
 """
 
 from __future__ import annotations

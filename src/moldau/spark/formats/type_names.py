@@ -42,7 +42,7 @@ def spark_name(arrow_type: pa.DataType) -> str:
 
 
 def quoted(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+    return name if name.isidentifier() and name.isascii() else quoted_name(name)
 
 
 def ddl_of(schema: pa.Schema) -> str:
@@ -63,3 +63,8 @@ def struct_of(fields: list[pa.Field], *, place: str) -> pa.StructType:
     if twice:
         raise FormatError(f"{place}: field {twice[0]} is there twice")
     return pa.struct(fields)
+
+
+def quoted_name(column: str) -> str:
+    """As Spark takes it for one name: without quotes `log.level` is a field of a column `log`."""
+    return "`" + column.replace("`", "``") + "`"

@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 )
 
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.librdkafka import client_config
+from moldau.spark.clients.librdkafka import client_config, topic_config
 from moldau.spark.offsets.retention import (
     FOREVER,
     Margin,
@@ -206,8 +206,7 @@ class RetentionGuard:
 
     def _config(self, topic: str) -> tuple[dict[str, str], frozenset[str]]:
         """What applies, and the names of what the topic has of its own."""
-        resource = ConfigResource(ResourceType.TOPIC, topic)
-        told = self._admin.describe_configs([resource], request_timeout=self._answer_s_max)[resource].result()
+        told = topic_config(self._admin, topic, answer_s_max=self._answer_s_max)
         entries = {key: told[key] for key in KEYS if key in told}
         own = frozenset(key for key, entry in entries.items() if entry.source == _OWN)
         return {key: str(entry.value) for key, entry in entries.items()}, own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from moldau.spark.pipelines.plan import LETTERS_SUFFIX, Plan, Sink, Source, View, letters_topic
@@ -65,7 +65,7 @@ def _relation(node_id: str, one: Source | View, plan: Plan) -> Node:
         details.append(f"from {one.endpoint}{' (changes)' if one.are_changes else ''}")
         if one.keys:
             details.append(f"key {', '.join(one.keys)}")
-        details += _unreadable(one)
+        details += unreadable(one.endpoint.options, one.endpoint.location)
     else:
         kind = "view"
     if one.shaping.watermark:
@@ -76,13 +76,13 @@ def _relation(node_id: str, one: Source | View, plan: Plan) -> Node:
     return Node(node_id, kind, one.name, tuple(details))
 
 
-def _unreadable(source: Source) -> list[str]:
-    """Where records go that the source can't even read, if they don't end the query."""
-    said = {key.lower(): value for key, value in source.endpoint.options.items()}
+def unreadable(options: Mapping[str, str], topics: str) -> list[str]:
+    """Where records go that a source of these topics can't even read, if they don't end the query."""
+    said = {key.lower(): value for key, value in options.items()}
     on_error = said.get("onerror", "").lower()
     if on_error == "deadletter":
-        topic = said.get("deadlettertopic", f"{source.endpoint.location}{LETTERS_SUFFIX}")
-        return [f"what does not fit into topic {topic}"]
+        own = ", ".join(f"{topic.strip()}{LETTERS_SUFFIX}" for topic in topics.split(","))
+        return [f"what does not fit into topic {said.get('deadlettertopic', own)}"]
     return ["what does not fit is left out"] if on_error == "skip" else []
 
 

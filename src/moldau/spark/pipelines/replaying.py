@@ -9,7 +9,7 @@ from moldau.spark.clients.cluster import Cluster
 from moldau.spark.offsets.positions import start_offsets
 from moldau.spark.options import source_options
 from moldau.spark.pipelines.plan import Connector, Kind, Plan
-from moldau.spark.pipelines.running.sources import starting_at, topic_options
+from moldau.spark.pipelines.running.frames.sources import starting_at, topic_options
 
 
 class Replayed(NamedTuple):

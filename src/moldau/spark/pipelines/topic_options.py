@@ -6,7 +6,7 @@ from moldau.spark.formats import DEFAULT_FORMAT, FormatError, Side, decoder_of, 
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import sink_options, source_options
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Sink, Source
-from moldau.spark.pipelines.running.sources import topic_options
+from moldau.spark.pipelines.running.frames.sources import topic_options
 from moldau.spark.writing.new_topics import new_topic_settings
 
 SIDES: tuple[Side, ...] = ("key", "value")

@@ -16,8 +16,8 @@ from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.queries import inputs_of
 from moldau.spark.pipelines.language.tokens import Statement, statements_of
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, PipelineError, Plan, Source
-from moldau.spark.pipelines.running import sources
-from moldau.spark.pipelines.running.frames import Frames
+from moldau.spark.pipelines.running.frames import sources
+from moldau.spark.pipelines.running.frames.plan_frames import Frames
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 from moldau.spark.reading.narrowing import Narrowing
 from moldau.spark.secrets import is_secret, reference_of

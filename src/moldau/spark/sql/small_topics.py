@@ -12,7 +12,7 @@ import pyarrow as pa
 from confluent_kafka import KafkaException
 
 from moldau.spark.pipelines.plan import Plan, Source
-from moldau.spark.pipelines.running.sources import topic_options
+from moldau.spark.pipelines.running.frames.sources import topic_options
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

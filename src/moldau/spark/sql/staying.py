@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.language.tokens import statements_of
-from moldau.spark.pipelines.running.folders import PipelineFolder
+from moldau.spark.pipelines.running.state.folders import PipelineFolder
 from moldau.spark.secrets import masked
 
 NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")  # it is a file's name as well, beside its log

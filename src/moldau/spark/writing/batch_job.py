@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from moldau.spark.writing.sink import MoldauWriter, checked_options
+from moldau.spark.options import EXACTLY_ONCE, SinkOptions
+from moldau.spark.streaming_batch import RUN_PROPERTY
+from moldau.spark.writing.settling import check_tasks
+from moldau.spark.writing.sink import MoldauWriter, checked_options, runs_seen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,8 +29,20 @@ def write_batch(frame: DataFrame, options: Mapping[str, str]) -> None:
     parsed = checked_options(options, frame.schema, streaming=False)
     assert parsed.batch is not None, "what is written without a number has to be cleared away after a failure"
     writer = MoldauWriter(parsed)
-    told = frame.mapInArrow(_task_of(writer), f"{MESSAGE} binary").collect()
-    writer.commit([pickle.loads(row[MESSAGE]) for row in told])
+    job = frame.mapInArrow(_task_of(writer), f"{MESSAGE} binary")
+    _check_tasks(job, parsed)
+    writer.commit([pickle.loads(row[MESSAGE]) for row in job.collect()])
+
+
+def _check_tasks(job: DataFrame, options: SinkOptions) -> None:
+    """Before any of them writes: a batch that an earlier run began must not have fewer."""
+    run = job.sparkSession.sparkContext.getLocalProperty(RUN_PROPERTY)
+    query_id, batch = options.query_id, options.batch
+    assert query_id is not None, "a batch has its query"
+    assert batch is not None, "and its number"
+    if options.delivery == EXACTLY_ONCE and runs_seen().is_first(run and f"{run} {query_id}", batch):
+        count = job._jdf.queryExecution().toRdd().getNumPartitions()
+        check_tasks(range(count), options, query_id=query_id, batch=batch)
 
 
 def _task_of(writer: MoldauWriter) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

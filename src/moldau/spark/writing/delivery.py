@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
@@ -16,9 +17,17 @@ from typing import Protocol
 import pyarrow as pa
 
 from moldau.spark.clients.librdkafka import NoAnswer
+from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions
 from moldau.spark.writing.librdkafka import done_by_library, noted_by_library, opened_by_library, write_by_library
-from moldau.spark.writing.plain_delivery import can_send, done_plainly, noted_plainly, opened_plainly, write_plainly
+from moldau.spark.writing.plain_delivery import (
+    PlainTransaction,
+    can_send,
+    done_plainly,
+    noted_plainly,
+    opened_plainly,
+    write_plainly,
+)
 from moldau.spark.writing.producing import Written, measure
 from moldau.spark.writing.rows_to_records import RowsToRecords, to_records
 from moldau.spark.writing.task_progress import (
@@ -78,6 +87,16 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
         return Delivered(written, written, topic, opened.slot)
     except Fenced:
         return _after_fencing(options, sink_task, topic, open_s=time.monotonic() - began_s)
+
+
+def end_open(options: SinkOptions, sink_tasks: Iterable[SinkTask]) -> None:
+    """Tasks of a job that failed may be at it still: who takes their ids over ends what they have begun.
+
+    A producer of librdkafka for each takes too long: what is left to it may leave a group behind.
+    """
+    for sink_task in sink_tasks if _is_plain(options) else ():
+        with suppress(NoAnswer, Fenced, OptionError):
+            PlainTransaction(options.client, sink_task.transactional_id, NoteSlot(sink_task.task_group, 0))
 
 
 def _without_rows(options: SinkOptions, sink_task: SinkTask) -> Delivered:

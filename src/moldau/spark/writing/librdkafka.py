@@ -233,6 +233,25 @@ def _committed(
     )
 
 
+def noted_tasks(settings: ClientSettings, group: str, batch: int, topic: str | None) -> set[int]:
+    """Tasks of a query, known by its group, that have noted a batch; `topic` is None where rows name theirs."""
+    admin = admin_client(settings)
+    found: set[int] = set()
+    listed = admin.list_consumer_groups(request_timeout=ANSWER_S_MAX).result()
+    for wrong in listed.errors:  # of either kind, whatever the library says
+        raise wrong if isinstance(wrong, KafkaException) else KafkaException(wrong)
+    for name in (each.group_id for each in listed.valid):
+        own = name.removeprefix(f"{group}-")
+        if name == group or (name != own and own.isdigit()):
+            asked = admin.list_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(name)], request_timeout=ANSWER_S_MAX
+            )
+            notes = asked[name].result().topic_partitions
+            newest = [each for each in notes if each.offset >= batch and topic in (None, each.topic)]
+            found.update(each.partition if name == group else int(own) for each in newest)
+    return found
+
+
 def noted(settings: ClientSettings, slot: NoteSlot, topic: str, *, in_any_topic: bool) -> NotedBatch | None:
     """The newest batch at a slot; where rows name their topics, it may stand under any of them."""
     # The second call brings the process down while the group has no coordinator: the first one waits for it.

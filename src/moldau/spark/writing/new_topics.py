@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import NewTopic
 
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, create_if_missing, reason
+from moldau.spark.clients.librdkafka import (
+    ANSWER_S_MAX,
+    NoAnswer,
+    admin_client,
+    create_if_missing,
+    is_there,
+    reason,
+    topic_config,
+)
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError, OptionValues
 
@@ -19,7 +27,7 @@ LOGGER = logging.getLogger(__name__)
 PARTITIONS = "topicPartitions"
 REPLICATION = "topicReplicationFactor"
 CONFIG_PREFIX = "topicConfig."
-MADE_MAX = 64  # topics that a worker remembers; asking once more does no harm
+TOLD_MAX = 64  # topics that a worker remembers; saying it once more does no harm
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +59,16 @@ def new_topic_settings(options: Mapping[str, str]) -> NewTopicSettings:
     return settings
 
 
-@lru_cache(maxsize=MADE_MAX)
-def make_topic_once(client: ClientSettings, topic: str, settings: NewTopicSettings) -> None:
-    """A stream's sink is made anew for every batch."""
-    make_topic(client, topic, settings)
+def keep_topic(client: ClientSettings, topic: str, settings: NewTopicSettings) -> None:
+    """A stream's sink is made anew for every batch, and somebody may have deleted its topic since the last one."""
+    if not is_there(client, topic):
+        make_topic(client, topic, settings)
+    _tell_differences_once(client, topic, settings)
+
+
+@lru_cache(maxsize=TOLD_MAX)
+def _tell_differences_once(client: ClientSettings, topic: str, settings: NewTopicSettings) -> None:
+    _tell_differences(client, topic, settings)
 
 
 def make_topic(client: ClientSettings, topic: str, settings: NewTopicSettings) -> None:
@@ -69,7 +83,12 @@ def make_topic(client: ClientSettings, topic: str, settings: NewTopicSettings) -
         is_new = create_if_missing(client, wanted)
     except KafkaException as wrong:
         raise NoAnswer(f"topic {topic} can't be made: {reason(wrong)}") from None
-    for difference in () if is_new else differences(client, topic, settings):
+    if not is_new:
+        _tell_differences(client, topic, settings)
+
+
+def _tell_differences(client: ClientSettings, topic: str, settings: NewTopicSettings) -> None:
+    for difference in differences(client, topic, settings):
         LOGGER.warning("topic %s is there and stays as it is: %s", topic, difference)
 
 
@@ -80,9 +99,8 @@ def differences(client: ClientSettings, topic: str, settings: NewTopicSettings) 
     if settings.partitions not in (None, there):
         found.append(f"{PARTITIONS} = {settings.partitions} was asked for, it has {there}")
     if settings.config:
-        resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
-            told = admin.describe_configs([resource], request_timeout=ANSWER_S_MAX)[resource].result()
+            told = topic_config(admin, topic)
         except KafkaException as wrong:
             if wrong.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException, TopicPartition
 from pyspark.sql.datasource import WriterCommitMessage
 
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, group_consumer, reason
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, group_consumer, patiently, reason
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.options import SinkOptions
 from moldau.spark.writing.delivery import Delivered
-from moldau.spark.writing.librdkafka import noted
+from moldau.spark.writing.librdkafka import noted, noted_tasks
 from moldau.spark.writing.producing import Written
 from moldau.spark.writing.task_progress import BatchChanged, done_slot, note_of, query_group
 
@@ -24,6 +24,8 @@ class TaskWritten(WriterCommitMessage):
     records: int
     delivered: Delivered | None = None
     query_id: str | None = None  # the driver's side of a sink is not told
+    task: int = 0
+    may_be_noted: bool = False  # by an earlier run of the query
 
 
 def deliveries(messages: Sequence[WriterCommitMessage | None]) -> list[Delivered]:
@@ -32,6 +34,10 @@ def deliveries(messages: Sequence[WriterCommitMessage | None]) -> list[Delivered
 
 def settle(messages: Sequence[WriterCommitMessage | None], options: SinkOptions, *, query_id: str, batch: int) -> None:
     """Called before Spark notes the batch as done: if it is run again all the same, the whole batch is known here."""
+    told = [each for each in messages if isinstance(each, TaskWritten)]
+    if any(each.may_be_noted for each in told):
+        with_rows = {each.task for each in told if each.delivered and each.delivered.slot}
+        check_tasks(with_rows, options, query_id=query_id, batch=batch, is_written=bool(with_rows))
     group = query_group(options.group_prefix, query_id)
     apart = [each for each in deliveries(messages) if each.slot is not None and each.slot.group != group]
     topic = next((each.topic for each in apart if each.topic is not None), None)
@@ -56,6 +62,25 @@ def settle(messages: Sequence[WriterCommitMessage | None], options: SinkOptions,
     except KafkaException as wrong:
         raise NoAnswer(f"batch {batch} of query {query_id} could not be noted: {reason(wrong)}") from None
     delete_groups(options.client, {each.slot.group for each in apart if each.slot is not None})
+
+
+def check_tasks(
+    tasks: Container[int], options: SinkOptions, *, query_id: str, batch: int, is_written: bool = False
+) -> None:
+    """The rows of a task that noted the batch in an earlier run, and has none now, are in others that don't know it."""
+    group = query_group(options.group_prefix, query_id)
+    try:
+        found = patiently(lambda: noted_tasks(options.client, group, batch, options.topic))
+    except KafkaException as wrong:
+        raise NoAnswer(f"batch {batch} of query {query_id}: its notes could not be read: {reason(wrong)}") from None
+    missing = sorted(task for task in found if task not in tasks)
+    if missing:
+        since = ", and rows of that task may have been written by others since" if is_written else ""
+        raise BatchChanged(
+            f"batch {batch} of query {query_id} was written with rows in task {missing[0]}, which has none now: the "
+            f"checkpoint, the options or the number of partitions changed in between{since}. Put them back, or run the "
+            "batch once with delivery=at-least-once, which writes part of it twice."
+        )
 
 
 def delete_groups(client: ClientSettings, groups: set[str]) -> None:

@@ -15,8 +15,8 @@ from moldau.spark.option_values import OptionError
 from moldau.spark.options import EXACTLY_ONCE, SinkOptions, sink_options
 from moldau.spark.streaming_batch import RUN_PROPERTY, job_property, streaming_batch
 from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded, whole
-from moldau.spark.writing.delivery import Delivered, write_at_least_once, write_exactly_once
-from moldau.spark.writing.new_topics import make_topic_once, new_topic_settings
+from moldau.spark.writing.delivery import end_open, write_at_least_once, write_exactly_once
+from moldau.spark.writing.new_topics import keep_topic, new_topic_settings
 from moldau.spark.writing.producing import Written
 from moldau.spark.writing.rows_to_records import check_columns
 from moldau.spark.writing.settling import TaskWritten, delete_groups, deliveries, settle
@@ -52,8 +52,10 @@ class MoldauWriter(ArrivesInWorkers, DataSourceArrowWriter):
         """A job that failed never comes back, unlike a batch that has a number."""
         if self.options.batch is not None or self.options.delivery != EXACTLY_ONCE:
             return
+        prefixes = self.options.group_prefix, self.options.transactional_prefix
+        tasks = [SinkTask(self.job, 0, number, *prefixes) for number in range(len(messages))]
+        end_open(self.options, [task for task, told in zip(tasks, messages, strict=True) if told is None])
         # Of tasks that were ended nobody knows how far they came: there may be a group of each.
-        tasks = (SinkTask(self.job, 0, number, self.options.group_prefix) for number in range(len(messages)))
         delete_groups(self.options.client, {group for task in tasks for group in (task.query_group, task.task_group)})
 
     def _forget(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -85,7 +87,8 @@ def _delivered(rows: Iterator[pa.RecordBatch], options: SinkOptions, query_id: s
     is_first = runs_seen().is_first(job_property(RUN_PROPERTY), batch)
     sink_task = SinkTask(query_id, batch, task_number(), options.group_prefix, options.transactional_prefix, is_first)
     delivered = write_exactly_once(whole(rows), options, sink_task)
-    return _told(delivered.written, delivered, query_id)
+    spare_what_is_loaded()
+    return TaskWritten(delivered.written.records, delivered, query_id, sink_task.task, is_first)
 
 
 class RunsSeen:
@@ -108,9 +111,9 @@ def runs_seen() -> RunsSeen:
     return RunsSeen()
 
 
-def _told(written: Written, delivered: Delivered | None = None, query_id: str | None = None) -> TaskWritten:
+def _told(written: Written) -> TaskWritten:
     spare_what_is_loaded()
-    return TaskWritten(written.records, delivered, query_id)
+    return TaskWritten(written.records)
 
 
 def task_number() -> int:
@@ -144,5 +147,5 @@ def checked_options(options: Mapping[str, str], schema: StructType, *, streaming
     check_settings(parsed.client)
     wanted = new_topic_settings(options)
     if parsed.topic and wanted.are_given:
-        make_topic_once(parsed.client, parsed.topic, wanted)
+        keep_topic(parsed.client, parsed.topic, wanted)
     return parsed

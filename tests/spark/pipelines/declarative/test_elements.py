@@ -63,3 +63,15 @@ def test_an_update_runs_what_is_kept_and_reads_topics_through_views() -> None:
 
 def test_what_can_be_computed_anew() -> None:
     assert shop().tables() == ["orders", "customers"]
+
+
+def test_where_letters_go_is_drawn() -> None:
+    elements = Elements()
+    elements.add_output(Output("orders", OutputKind.STREAMING_TABLE))
+    kept = DataSource("moldau", {"subscribe": "orders, returns", "onError": "deadletter"}, is_streaming=True)
+    elements.add_flow(Flow("orders", "orders", (), (kept, ORDERS)))
+    assert as_text(drawing_of("shop", elements)).endswith(
+        "streaming table orders\n"
+        "├─ stream topic orders, returns  (what does not fit into topic orders.dead-letters, returns.dead-letters)\n"
+        "└─ stream topic orders\n"
+    )

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import moldau
+from moldau.spark.source import MoldauDataSource
 from tests.brokers import PROJECT
 from tests.guides.code_blocks import ADDRESS, blocks
+from tests.spark.topics import Topics
 
 pytest.importorskip("yaml", reason="the extra `pipelines` is not installed")
 
 GUIDE = "docs/guides/declarative-pipelines.md"
 RUN_S_MAX = 600.0
 FILE = re.compile(r"^`(shop/[\w./-]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r'\.option\("([\w.]+)", "(.*)"\)')
 LATER = '{"id": "o-4", "customer": "bob", "amount": 500.0, "at": "2026-01-31T12:03:00Z"}'
 GRAPH = """\
 pipeline shop
 
 materialized view customers
 └─ streaming table orders
-   └─ stream topic orders
+   └─ stream topic orders  (what does not fit into topic orders.dead-letters)
 
 sink large_orders  (into topic large-orders)
 └─ streaming table orders
-   └─ stream topic orders
+   └─ stream topic orders  (what does not fit into topic orders.dead-letters)
 """
 
 
@@ -49,6 +54,21 @@ def test_the_guide_shows_the_example(files: dict[str, str]) -> None:
     example = PROJECT / "examples" / "shop"
     there = [path for path in example.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     assert files == {f"shop/{path.relative_to(example)}": path.read_text() for path in there}
+
+
+def test_an_order_that_was_aborted_is_none(files: dict[str, str], servers: str) -> None:
+    """The options of the project's source, asked as Spark asks them."""
+    said = dict(OPTION.findall(files["shop/transformations/orders.py"]))
+    topics = Topics(servers)
+    topics.create_named(said["subscribe"])
+    for order in ("aborted", "committed"):
+        topics.transaction(said["subscribe"], [json.dumps({"id": order}).encode()], commit=order == "committed")
+    source = MoldauDataSource({**said, "kafka.bootstrap.servers": servers})
+    reader = source.streamReader(source.schema())
+    start = reader.initialOffset()
+    tasks = reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit()))
+    read: list[Any] = [batch for task in tasks for batch in reader.read(task)]
+    assert [value["id"] for batch in read for value in batch.column("value").to_pylist()] == ["committed"]
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import table as arrow_table
 
-from moldau.spark.pipelines.running.locks import AlreadyRunning, ask_to_end, newest_lock
 from moldau.spark.pipelines.running.runner import State
+from moldau.spark.pipelines.running.state.locks import AlreadyRunning, ask_to_end, newest_lock
 from moldau.spark.storage import LocalFolder
 from tests.spark.pipelines.pipelines import Outcome, Pipelines
 from tests.spark.topics import Topics

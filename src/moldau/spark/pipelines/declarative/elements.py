@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from moldau.spark.pipelines.graph import Drawing, Edge, Node
+from moldau.spark.pipelines.graph import Drawing, Edge, Node, unreadable
 
 MOLDAU = "moldau"
+TOPICS = {"topic": "topic", "subscribe": "topic", "subscribepattern": "pattern"}  # options, and what they name
 
 
 class OutputKind(Enum):
@@ -32,10 +33,18 @@ class DataSource:
     def __str__(self) -> str:
         given = {name.lower(): value for name, value in self.options.items()}
         if self.format == MOLDAU:
-            for name, words in (("topic", "topic"), ("subscribe", "topic"), ("subscribepattern", "pattern")):
+            for name, words in TOPICS.items():
                 if name in given:
                     return f"{words} {given[name]}"
         return f"{self.format} {given.get('path', '')}".rstrip()
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What becomes of records that can't be read."""
+        if self.format != MOLDAU:
+            return ()
+        given = {name.lower(): value for name, value in self.options.items()}
+        return tuple(unreadable(given, next((given[name] for name in TOPICS if name in given), "TOPIC")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +119,8 @@ def drawing_of(name: str, elements: Elements) -> Drawing:
             continue
         for source in flow.sources:
             kind = "stream" if source.is_streaming else "table"
-            node = nodes.setdefault(f"{kind} {source}", Node(f"f{len(nodes)}", kind, str(source), ()))
+            node = Node(f"f{len(nodes)}", kind, str(source), source.details)
+            node = nodes.setdefault(f"{kind} {source} {source.details}", node)
             edges.append(Edge(node.id, outputs[target.name]))
         for read in map(elements.output, flow.inputs):
             if read is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 
@@ -17,7 +18,8 @@ from moldau.spark.offsets.progress import group_of
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.pipelines.declarative.elements import DataSource
-from moldau.spark.pipelines.running.rejected import Ledger
+from moldau.spark.pipelines.running.reports.rejected import Ledger
+from moldau.spark.secrets import is_secret
 
 ANSWER_S_MAX = 5.0
 
@@ -56,6 +58,16 @@ class FlowTopics:
         )
         found = asked[self.group].result().topic_partitions
         return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0}
+
+    def as_json(self) -> dict[str, Any]:
+        """For whoever looks while nothing runs; passwords are not written down, only their names."""
+        client = dict(self.options.client)
+        withheld = sorted(filter(is_secret, client))
+        return {
+            "group": self.group,
+            "client": {key: value for key, value in client.items() if key not in withheld},
+            "withheld": withheld,
+        }
 
     def ledger(self) -> Ledger | None:
         """Where tasks note the records that they could not read; None where such a record ends the query."""

@@ -27,6 +27,8 @@ class Project:
     name: str
     spec_file: Path  # absolute
     settings: Mapping[str, str] = field(default_factory=dict)  # they go before the file's `configuration`
+    configuration: Mapping[str, str] = field(default_factory=dict)  # of both, as it was when the file was loaded
+    storage: str | None = None  # Spark refuses a specification without it
 
     @property
     def folder(self) -> Path:
@@ -60,7 +62,9 @@ def load_project(path: Path, settings: Mapping[str, str] | None = None) -> Proje
     name = said.get("name")
     if not isinstance(name, str) or not name or "/" in name:
         raise PipelineError(Location(spec_file.name, 1), f"name: {name!r} is no name for a pipeline")
-    return Project(name, spec_file, dict(settings or {}))
+    settings, storage = dict(settings or {}), said.get("storage")
+    configuration = {str(key): str(value) for key, value in _configuration(said).items()} | settings
+    return Project(name, spec_file, settings, configuration, storage if isinstance(storage, str) and storage else None)
 
 
 def spec_of(project: Project) -> PipelineSpec:
@@ -93,6 +97,11 @@ def versions_of(project: Project) -> Versions:
             seen = path.stat()
             versions.append((str(path), seen.st_mtime_ns, seen.st_size))
     return frozenset(versions)
+
+
+def _configuration(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    configuration = said.get("configuration")
+    return configuration if isinstance(configuration, Mapping) else {}
 
 
 def _is_definition(path: Path) -> bool:

@@ -23,10 +23,10 @@ from moldau.spark.pipelines.declarative.update import (
     WrongDefinition,
 )
 from moldau.spark.pipelines.plan import PipelineError, Schedule
-from moldau.spark.pipelines.running.folders import PipelineFolder
 from moldau.spark.pipelines.running.reasons import said_by
-from moldau.spark.pipelines.running.rejected import RejectedRecords
+from moldau.spark.pipelines.running.reports.rejected import RejectedRecords
 from moldau.spark.pipelines.running.runner import BACK_OFF_S, State
+from moldau.spark.pipelines.running.state.folders import PipelineFolder
 
 WATCH_S = 0.5
 LOOK_EVERY_S = 5.0
@@ -70,6 +70,7 @@ class RunningFlow:
             "rejected": self.rejected.by_topic,
             "batch": self.update,
             "batch_ms": self.took_ms,
+            "reads": [each.as_json() for each in self.topics],
         }
 
     def _rows(self, since: Position | None) -> int | None:
@@ -315,7 +316,8 @@ class ProjectRunner:
                 "updates": self._updates,
                 "update_ms": self._updated_ms,
                 "queries": {one.name: one.as_json() for one in self.queries},
-            }
+            },
+            at_once=over,
         )
         on_progress(self.queries)
         if not over:

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from moldau.spark.pipelines.declarative.project import Project
-from moldau.spark.pipelines.running.sessions import open_session
+from moldau.spark.pipelines.running.sessions.opening import open_session
+from moldau.spark.storage import Folder, OutOfReach, folder_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession as ClassicSession
     from pyspark.sql.connect.session import SparkSession
 
 CONNECT = "sc://"
@@ -29,14 +31,21 @@ SESSION_SETTINGS = {"spark.sql.connect.serverStacktrace.enabled": "false"}
 
 
 class ConnectServer:
-    def __init__(self, url: str, jvm: Any = None) -> None:
-        """`jvm` is the process of one that lives and dies with this one."""
+    def __init__(self, url: str, spark: ClassicSession | None = None) -> None:
+        """`spark` is the session that a server of ours lives in: its JVM lives and dies with this process."""
         self.url = url
-        self._jvm = jvm
+        self._spark = spark
+        self._jvm: Any = spark.sparkContext._gateway.proc if spark is not None else None  # type: ignore[union-attr]
 
     @property
     def has_died(self) -> bool:
         return self._jvm is not None and self._jvm.poll() is not None
+
+    def folder(self, url: str) -> Folder:
+        """As Spark reaches it. Raises OutOfReach for a server that is not ours."""
+        if self._spark is None:
+            raise OutOfReach(f"{url}: over Spark Connect only the server reaches it")
+        return folder_of(url, self._spark)
 
     @contextmanager
     def session(self, configuration: Mapping[str, str]) -> Iterator[SparkSession]:
@@ -74,7 +83,7 @@ def open_server(
     port = getattr(service, "MODULE$").localPort()
     # From here on the functions of PySpark make what Connect understands.
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
-    return ConnectServer(f"{CONNECT}localhost:{port}", context._gateway.proc)
+    return ConnectServer(f"{CONNECT}localhost:{port}", spark)
 
 
 def _catalog(project: Project) -> dict[str, str]:

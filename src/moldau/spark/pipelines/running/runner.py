@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import Clock, SystemClock
 from moldau.spark.pipelines.plan import PipelineError, Plan
-from moldau.spark.pipelines.running.folders import PipelineFolder
-from moldau.spark.pipelines.running.frames import Frames
-from moldau.spark.pipelines.running.progress import Progress, progress_of
+from moldau.spark.pipelines.running.frames.plan_frames import Frames
 from moldau.spark.pipelines.running.reasons import is_permanent, said_by, spark_failures
-from moldau.spark.pipelines.running.rejected import RejectedRecords, ledgers_of
-from moldau.spark.pipelines.running.sinks import Job, job_of
+from moldau.spark.pipelines.running.reports.progress import Progress, progress_of
+from moldau.spark.pipelines.running.reports.rejected import RejectedRecords, ledgers_of
+from moldau.spark.pipelines.running.results.sinks import Job, job_of
+from moldau.spark.pipelines.running.state.folders import PipelineFolder
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

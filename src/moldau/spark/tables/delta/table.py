@@ -15,6 +15,7 @@ from pyarrow import fs, types
 from pyarrow.dataset import ParquetFragmentScanOptions
 
 from moldau.core.clock import SystemClock
+from moldau.spark.formats.type_names import quoted_name
 from moldau.spark.tables.changes import changes_of
 from moldau.spark.tables.data_files import Layout, OnePartition, Partition, split_by
 from moldau.spark.tables.delta.log import partition_text, statistics_of
@@ -197,8 +198,8 @@ class OpenedDelta:
             write_deltalake(self.table, rows, mode="append", commit_properties=commit_properties(step))
 
     def _merge(self, marked: pa.Table, changes: StagedChanges, step: Step) -> None:
-        columns = {_quoted(name): f"change.{_quoted(name)}" for name in self.columns().names}
-        same_key = " AND ".join(f"kept.{_quoted(key)} = change.{_quoted(key)}" for key in changes.options.keys)
+        columns = {quoted_name(name): f"change.{quoted_name(name)}" for name in self.columns().names}
+        same_key = " AND ".join(f"kept.{quoted_name(key)} = change.{quoted_name(key)}" for key in changes.options.keys)
         merger = self.table.merge(
             marked, same_key, source_alias="change", target_alias="kept", commit_properties=commit_properties(step)
         )
@@ -223,10 +224,6 @@ def _marked(upserts: pa.Table, deletions: pa.Table) -> pa.Table:
         for rows, deleted in ((upserts, False), (deletions, True))
     ]
     return pa.concat_tables(marked)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def commit_properties(step: Step, *, exactly_here: bool = False) -> CommitProperties:

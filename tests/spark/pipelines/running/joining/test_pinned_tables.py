@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from moldau.spark.pipelines.loading import load
 from moldau.spark.pipelines.running.joining.keys import Lookup
 from moldau.spark.pipelines.running.joining.states import TableState
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 TABLE = """
     set bootstrap.servers = '{bootstrap}';
     create stream orders from topic '{topic}';
-    create table customers from topic '{topic}' key (id)
+    create table customers from topic '{topic}' key ({keys})
         with (valueFormat = json, valueSchema = '{columns}', includeHeaders = true);
     create sink all into topic 'nowhere' as select o.key, c.name from orders o join customers c on c.id = o.key;
 """
@@ -37,24 +39,19 @@ COLUMNS = {
     "stays array<struct<town: string, since: timestamp>>": [{"town": "Brno", "since": "2026-01-31T12:00:00Z"}],
     "sizes map<string, double>": {"left": 1.5},
 }
+YEAR_12000_MS = 316_516_204_800_000
 ASKED = ("ann", "bob", "eve", "fay", "gus", "nobody")
 
 
-def test_few_rows_are_those_that_spark_finds(
-    spark: SparkSession, topics: Topics, bootstrap: str, tmp_path: Path
-) -> None:
+def test_few_rows_are_those_that_spark_finds(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
     topic = topics.create(partitions=2)
-    path = tmp_path / "pipeline.sql"
-    path.write_text(TABLE.format(bootstrap=bootstrap, topic=topic, columns=", ".join(("id string", *COLUMNS))))
-    plan = load(path)
-    (source,) = (one for one in plan.sources if one.name == "customers")
+    state = _state(topics, topic, tmp_path, columns=", ".join(("id string", *COLUMNS)))
 
     def put(key: str | None, id: str | None, name: str = "", *, partition: int = 0) -> None:
         row = {column.split()[0]: value for column, value in COLUMNS.items()} | {"id": id, "name": name}
         value = None if id is None else json.dumps(row)
         topics.produce(topic, [value], key=key, partition=partition, headers=[("from", b"test")])
 
-    state = TableState(source, plan, str(tmp_path / "checkpoint"))
     for name in ("ann", "bob", "eve", "fay", "zoe"):
         put(name, name, "before")
     put("another key", "gus", "older")
@@ -77,6 +74,40 @@ def test_few_rows_are_those_that_spark_finds(
     put("hal", "hal", "came after the snapshot")
     assert list(_rows(spark, state, batch=3, asked=("hal",))) == ["hal"]
     assert _rows(spark, state, batch=4, asked=("nobody",)) == {}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"list array<string>": ["a", "b"], "group struct<town: string>": {"town": "Brno"}},
+        {"ratio double": "NaN"},
+        {"day date": "2026-01-31", "at timestamp": "2026-01-31T12:00:00Z", "price decimal(30, 3)": 1.5},
+    ],
+    ids=("nested", "float", "plain"),
+)
+def test_keys_may_have_any_type_and_records_any_time(
+    spark: SparkSession, topics: Topics, tmp_path: Path, parts: dict[str, Any]
+) -> None:
+    """Python has no times beyond the year 9999, no value that a NaN is equal to, and no list that is a key."""
+    topic = topics.create(config={"message.timestamp.after.max.ms": str(2**63 - 1)})
+    key = {part.split()[0]: value for part, value in parts.items()}
+    columns = ", ".join(("id string", "name string", *parts))
+    state = _state(topics, topic, tmp_path, columns=columns, keys=", ".join(("id", *key)))
+    for name, time_ms in {"older": YEAR_12000_MS, "newest": YEAR_12000_MS + 2, "newer": YEAR_12000_MS + 1}.items():
+        topics.produce(topic, [json.dumps({"id": "ann", "name": name, **key})], key=name, timestamp=time_ms)
+    table = state.pinned(spark, 0)
+    frame = spark.createDataFrame([("ann",)], "id string")
+    for values in (None, [("ann",)]):
+        found = table.rows(spark, Lookup(("id",), frame, values)).where(" and ".join(map("{} is not null".format, key)))
+        assert [row["name"] for row in found.select("name").collect()] == ["newest"]
+
+
+def _state(topics: Topics, topic: str, folder: Path, *, columns: str, keys: str = "id") -> TableState:
+    path = folder / "pipeline.sql"
+    path.write_text(TABLE.format(bootstrap=topics.bootstrap, topic=topic, columns=columns, keys=keys))
+    plan = load(path)
+    (source,) = (one for one in plan.sources if one.name == "customers")
+    return TableState(source, plan, str(folder / "checkpoint"))
 
 
 def _rows(spark: SparkSession, state: TableState, batch: int, asked: Sequence[str] = ASKED) -> dict[str, Any]:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from moldau.spark.formats.type_names import quoted_name
 from moldau.spark.pipelines.plan import Connector, Kind, Plan, Query, Shaping, Source
-from moldau.spark.pipelines.running import sources
-from moldau.spark.pipelines.running.frames import Frames, frames_of
+from moldau.spark.pipelines.running.frames import sources
+from moldau.spark.pipelines.running.frames.plan_frames import Frames, frames_of
+from moldau.spark.pipelines.running.frames.sources import TOMBSTONE
 from moldau.spark.pipelines.running.joining.keys import KeyColumns, elements_of, key_columns, lookup_for, uses_of
 from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable
 from moldau.spark.pipelines.running.joining.states import TableState
-from moldau.spark.pipelines.running.kept import KeptBatch, fingerprint, is_repeatable
-from moldau.spark.pipelines.running.sources import TOMBSTONE, quoted_name
+from moldau.spark.pipelines.running.results.kept import KeptBatch, fingerprint, is_repeatable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from moldau.spark.pipelines.running.sources import quoted_name
+from moldau.spark.formats.type_names import quoted_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # As literals they are compared with what Parquet knows of its pages; beyond that Spark joins with the keys' frame.
 LITERALS_MAX = 100
-# Types whose values are the same in Python and in a literal, and equal in no more than one way.
-KEY_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "boolean", "date")
+# Types whose values are the same in Python and in a literal, and equal in no more than one way. Dates are not among
+# them: Python has none beyond the year 9999.
+KEY_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "boolean")
 # Joins in which a row of that side without a partner adds nothing to the result.
 OUTER_SIDE = {
     "right": ("INNER", "LEFT OUTER", "LEFT SEMI", "LEFT ANTI"),

@@ -10,9 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from moldau.spark.pipelines.plan import Source
-from moldau.spark.pipelines.running.joining.keys import Lookup
-from moldau.spark.pipelines.running.joining.snapshot_files import SnapshotFiles
-from moldau.spark.pipelines.running.sources import (
+from moldau.spark.pipelines.running.frames.sources import (
     RECORD_COLUMNS,
     TOMBSTONE,
     identity,
@@ -20,10 +18,12 @@ from moldau.spark.pipelines.running.sources import (
     newest_rows,
     unpacked,
 )
+from moldau.spark.pipelines.running.joining.keys import Lookup
+from moldau.spark.pipelines.running.joining.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 IDENTITY = ("topic", "partition", "key")
 PLACE = "_place"
@@ -55,9 +55,11 @@ class PinnedTable:
         return newest_rows(kept.unionByName(changed, allowMissingColumns=True), self.source)
 
     def _are_plain_rows(self) -> bool:
-        """Records as they come, in the shape that they had when the snapshot was made."""
-        names = without_tombstone(self.snapshot.schema).names
-        return not self.source.are_changes and names == list(_columns_of(self.schema.names, _fields(self.schema)))
+        """Records as they come, in the shape that they had when the snapshot was made, with keys to compare here."""
+        schema = without_tombstone(self.snapshot.schema)
+        if self.source.are_changes or schema.names != list(_columns_of(self.schema.names, _fields(self.schema))):
+            return False
+        return all(_is_compared_alike(schema[key].dataType) for key in self.source.keys)
 
     def _few_rows(self, lookup: Lookup) -> pa.Table:
         """The rows of a few keys, with no shuffle and no broadcast; where it can be, with no job at all."""
@@ -119,12 +121,36 @@ def _without_replaced(rows: pa.Table, changes: pa.Table) -> pa.Table:
     return rows.take(stays[PLACE].sort())
 
 
+def _is_compared_alike(kind: DataType) -> bool:
+    """Whether Python takes two values for one key where Spark does: not so with NaN, and not with nested values."""
+    from pyspark.sql import types as t
+
+    plain = (
+        t.BinaryType,
+        t.BooleanType,
+        t.IntegralType,
+        t.DecimalType,
+        t.DateType,
+        t.TimestampType,
+        t.TimestampNTZType,
+    )
+    return isinstance(kind, plain) or kind == t.StringType()  # a collation says for itself what is equal
+
+
 def _newest(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
     """Of each key: records of different keys, or of different partitions, may be about the same row."""
     newest: dict[tuple[Any, ...], tuple[Any, int]] = {}
-    named = zip(*(rows[key].to_pylist() for key in keys), strict=True)
-    ages = zip(rows["_timestamp"].to_pylist(), rows["_offset"].to_pylist(), strict=True)
+    named = zip(*(_values(rows[key]) for key in keys), strict=True)
+    ages = zip(_values(rows["_timestamp"]), _values(rows["_offset"]), strict=True)
     for place, (key, age) in enumerate(zip(named, ages, strict=True)):
         if key not in newest or age > newest[key][0]:
             newest[key] = (age, place)
     return rows.take(pa.array(sorted(place for _, place in newest.values()), pa.int64()))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Dates and times as numbers: Python has none beyond the year 9999."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
+    values: list[Any] = column.to_pylist()
+    return values

@@ -26,15 +26,16 @@ import pyarrow as pa
 
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.cluster import Cluster
+from moldau.spark.formats.type_names import quoted_name
 from moldau.spark.offsets.bounds import Offsets, offsets_from_json, offsets_to_json
 from moldau.spark.offsets.positions import end_offsets, start_offsets
 from moldau.spark.offsets.stream_offsets import remade
 from moldau.spark.option_values import MissingTopic
 from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.pipelines.plan import Plan, Source
+from moldau.spark.pipelines.running.frames.sources import TOMBSTONE, newest_records, read_options, unpacked
 from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable, changed_records, without_tombstone
 from moldau.spark.pipelines.running.joining.snapshot_files import ROW_GROUP_BYTES, SnapshotFiles, snapshot_files
-from moldau.spark.pipelines.running.sources import TOMBSTONE, newest_records, quoted_name, read_options, unpacked
 from moldau.spark.reading.batch_reader import MoldauReader
 from moldau.spark.reading.data_loss import DataLossError, Loss, losses_between, raise_or_warn
 from moldau.spark.reading.readable import MADE_ANEW
