@@ -17,3 +17,17 @@ class SystemClock:
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+
+def monotonic_ms() -> int:
+    """Milliseconds since some moment, the same for all processes of a machine until it is started again.
+
+    Nobody can set this clock, and it stands still while the machine is suspended.
+    """
+    return time.monotonic_ns() // 1_000_000
+
+
+def elapsed_s() -> float:
+    """Seconds since some moment, also those in which the machine was suspended, as other machines count them."""
+    boot_time = getattr(time, "CLOCK_BOOTTIME", None)  # Linux has it
+    return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)

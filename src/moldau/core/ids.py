@@ -9,6 +9,7 @@ from typing import NamedTuple, NewType
 Offset = NewType("Offset", int)
 ProducerId = NewType("ProducerId", int)
 TopicId = NewType("TopicId", bytes)
+AclId = NewType("AclId", bytes)
 
 UUID_BYTES = 16
 ZERO_UUID = TopicId(bytes(UUID_BYTES))

@@ -9,9 +9,14 @@ FRAME_BYTES_MAX = 100 * MIB  # a client can make us buffer this much per connect
 CONTROL_FRAME_BYTES_MAX = (
     16 * MIB
 )  # other requests than Produce hold only names and numbers, which cost more once parsed
+CHANNEL_RESPONSE_BYTES_MAX = (
+    2 * FRAME_BYTES_MAX
+)  # of another broker: what a follower asks for, and then the first batch whatever its size, which came in a frame
 TAGGED_FIELDS_MAX = 1_000  # unknown tags are skipped one by one, so their count bounds the time a frame can take
 STRING_BYTES_MAX = 32_767  # of the protocol: a length has 16 bits, and compact strings are held to the same
 TOPIC_NAME_CHARS_MAX = 249  # a folder name is topic-partition, and file systems allow 255 bytes
+SCRAM_SALT_BYTES_MAX = 1_024  # of a credential in the metadata, which every login sends; tools make 26 to 64
+JAAS_CHARS_MAX = 1_048_576  # of a configuration value; PLAIN keeps all its users in one, ten thousand are half of that
 RECEIVE_BYTES = 256 * KIB  # one scratch buffer per listener, within a core's own cache; a larger frame gets its own
 ELEMENTS_MAX = 1_000_000  # of all arrays in a message: an element of three bytes costs a hundred and more once parsed
 REQUEST_ELEMENTS_MAX = 50_000  # the same of a request: each costs up to 10 µs, and no broker has so many partitions
@@ -32,3 +37,6 @@ UNFINISHED_FRAMES_BYTES_MAX = 64 * MIB  # all connections together, where queued
 GROUP_PROTOCOLS_MAX = 100  # of one member; clients have up to five, and whoever joins is compared with all of them
 PATTERN_CHARS_MAX = 4_096  # compiling takes time and memory with the length, most of it for classes of many letters
 PATTERN_BYTES_MAX = 4 * MIB  # what one compiled pattern may take; counted repetitions of classes grow quickly
+AUTHORIZATION_CACHE_ENTRIES_MAX = 10_000  # answers of the authorizer that are kept: 3 MB, and no more than 10
+AUTHORIZATION_CACHE_NAME_CHARS_MAX = TOPIC_NAME_CHARS_MAX  # of a resource whose answer is kept: group ids can be longer
+ACLS_PER_REQUEST_MAX = 10_000  # Kafka's, of those that one request creates or deletes: they are one entry of the log

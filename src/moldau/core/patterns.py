@@ -45,16 +45,21 @@ class CompiledPattern:
 
 def compile_pattern(text: str) -> CompiledPattern:
     """Raises InvalidPattern."""
+    return CompiledPattern(text, compile_expression(text))
+
+
+def compile_expression(text: str, *, captures: bool = False) -> Any:
+    """RE2's own object, for those who need the groups of a match. Raises InvalidPattern."""
     if len(text) > PATTERN_CHARS_MAX:
         raise InvalidPattern(f"longer than {PATTERN_CHARS_MAX} characters")
     import re2
 
     options = re2.Options()
     options.log_errors = False  # the client is told; standard error is not for clients' mistakes
-    options.never_capture = True
+    options.never_capture = not captures
     options.max_mem = PATTERN_BYTES_MAX
     try:
-        return CompiledPattern(text, re2.compile(text, options))
+        return re2.compile(text, options)
     except re2.error as wrong:
         raise InvalidPattern(_description(wrong)) from None
 

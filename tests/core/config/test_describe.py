@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.core.config.broker import BrokerConfig, BrokerLayers
-from moldau.core.config.definitions import ConfigSource
+from moldau.core.config.definitions import ConfigSource, ConfigType
 from moldau.core.config.describe import (
     ConfigEntry,
     ConfigSynonym,
@@ -75,6 +75,14 @@ def test_what_has_no_type_could_be_a_password() -> None:
     entries = by_name(describe_broker_config(BrokerConfig(LAYERS)))
     assert (entries["my.secret"].value, entries["my.secret"].sensitive, entries["my.secret"].type) == (None, True, 0)
     assert entries["foo"].synonyms == synonyms(("foo", None, EVERYWHERE))
+
+
+def test_a_throttle_that_is_set_is_shown() -> None:
+    rate = "leader.replication.throttled.rate"
+    layers = BrokerLayers(dynamic={rate: "1000"})
+    entry = by_name(describe_broker_config(BrokerConfig(layers)))[rate]
+    assert (entry.value, entry.sensitive, entry.type) == ("1000", False, ConfigType.LONG)
+    assert rate not in by_name(describe_broker_config(BrokerConfig(LAYERS)))
 
 
 def test_the_clusters_defaults_are_only_what_was_set_for_all() -> None:

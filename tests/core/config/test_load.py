@@ -184,7 +184,6 @@ def test_a_file_in_the_form_of_kafka_4_starts_a_broker(tmp_path: Path, caplog: p
         ("security.providers", "com.example.Provider"),
         ("connections.max.reauth.ms", "3600000"),
         ("delegation.token.secret.key", "hush"),
-        ("zookeeper.connect", "localhost:2181"),
         ("zookeeper.ssl.client.enable", "true"),
         ("zookeeper.set.acl", "true"),
         ("metric.reporters", "com.example.Reporter"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import moldau
 from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS
 from moldau.core.config.group import GROUP_CONFIGS
+from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS
 from moldau.core.config.older_names import HONOURED, RENAMED
 from moldau.core.config.support import REFUSED, WITHOUT_EFFECT, refusal, without_effect
 from moldau.core.config.topic import TOPIC_CONFIGS
@@ -36,10 +37,6 @@ BY_GROUP = {synonym.name for each in GROUP_CONFIGS.values() for synonym in each.
 # Topic keys that describe what one broker does not have.
 TOPIC_KEYS_WITHOUT_EFFECT = {
     "preallocate",
-    "unclean.leader.election.enable",
-    "min.insync.replicas",
-    "leader.replication.throttled.replicas",
-    "follower.replication.throttled.replicas",
     "remote.storage.enable",  # refused when it is set
     "local.retention.ms",
     "local.retention.bytes",
@@ -86,7 +83,8 @@ def test_every_key_of_kafka_is_in_exactly_one_class() -> None:
 
 def test_every_key_that_kafka_had_is_known() -> None:
     for key in recorded("broker_keys_3.9_only.txt"):
-        known = [key in HONOURED, key in RENAMED, without_effect(key) is not None, refusal(key) is not None]
+        is_read = key in METADATA_STORE_CONFIGS
+        known = [key in HONOURED, key in RENAMED, without_effect(key) is not None, refusal(key) is not None, is_read]
         assert sum(known) == 1, key
 
 
@@ -99,9 +97,8 @@ def test_the_table_has_no_key_twice_and_none_that_is_made_up() -> None:
     assert len(set(listed)) == len(listed)
     # Not in Kafka's own definitions: keys of its authorizer, of dynamic throttles, and of releases before 3.9.
     others = {
-        "super.users", "allow.everyone.if.no.acl.found", "leader.replication.throttled.rate",
-        "follower.replication.throttled.rate", "replica.alter.log.dirs.io.max.bytes.per.second",
-        "replica.lag.max.messages", "quota.producer.default", "quota.consumer.default", "zookeeper.sync.time.ms",
+        "super.users", "allow.everyone.if.no.acl.found", "replica.lag.max.messages",
+        "quota.producer.default", "quota.consumer.default", "zookeeper.sync.time.ms",
     }  # fmt: skip
     assert set(listed) - recorded("broker_keys_4.3.1.txt") - recorded("broker_keys_3.9_only.txt") == others
 
@@ -141,7 +138,12 @@ def test_the_code_reads_only_keys_that_are_defined() -> None:
         and "." in node.args[-1].value
     }
     assert len(read) > 50
-    assert sorted(key for _, key in read if key not in BROKER_CONFIGS) == []
+    assert sorted(key for _, key in read if key not in {**BROKER_CONFIGS, **METADATA_STORE_CONFIGS}) == []
+
+
+def test_every_key_of_a_metadata_service_has_a_reader() -> None:
+    assert [key for key in METADATA_STORE_CONFIGS if not has_reader(key)] == []
+    assert METADATA_STORE_CONFIGS.keys().isdisjoint(BROKER_CONFIGS)
 
 
 def test_older_names_lead_to_keys_that_are_there() -> None:

@@ -22,17 +22,19 @@ def check_alone(config: BrokerConfig, *, is_set: Collection[str]) -> None:
 def _check_roles(config: BrokerConfig) -> None:
     roles = config.value("process.roles")
     if isinstance(roles, tuple) and set(roles) != _ROLES:
-        allowed = "one process is both in this release; use broker,controller, or remove it"
+        allowed = "every broker can be the controller; use broker,controller, or remove it"
         raise ConfigError("process.roles", ",".join(roles), allowed)
     for key in ("controller.quorum.voters", "controller.quorum.bootstrap.servers"):
         servers = config.items(key)
         if len(servers) > 1:
-            allowed = "a cluster has one broker in this release; name only this node, or remove it"
+            allowed = (
+                "there is no controller quorum: brokers meet at zookeeper.connect; name only this node, or remove it"
+            )
             raise ConfigError(key, ",".join(servers), allowed)
     for voter in config.items("controller.quorum.voters"):
         if int(voter.partition("@")[0]) != config.node_id:
             allowed = (
-                f"a cluster has one broker in this release, and this is node {config.node_id} (node.id); "
+                f"there is no controller quorum, and this is node {config.node_id} (node.id); "
                 "name only this node, or remove it"
             )
             raise ConfigError("controller.quorum.voters", voter, allowed)

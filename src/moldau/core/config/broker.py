@@ -16,7 +16,7 @@ from moldau.core.config.keys.kraft import KRAFT_KEYS
 from moldau.core.config.keys.metrics import METRICS_KEYS
 from moldau.core.config.keys.network import NETWORK_KEYS
 from moldau.core.config.keys.quorum import QUORUM_KEYS
-from moldau.core.config.keys.replication import REPLICATION_KEYS
+from moldau.core.config.keys.replication import REPLICATION_KEYS, THROTTLE_KEYS
 from moldau.core.config.keys.security import SECURITY_KEYS
 from moldau.core.config.keys.server import SERVER_KEYS
 from moldau.core.config.keys.share import SHARE_KEYS
@@ -33,6 +33,7 @@ from moldau.core.config.listeners import (
     parse_listeners,
     parse_protocol_map,
 )
+from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS, metadata_service
 from moldau.core.config.topic import TopicConfig
 from moldau.core.limits import MIB
 
@@ -55,6 +56,7 @@ _ALL_KEYS = chain(
 )
 
 BROKER_CONFIGS: Mapping[str, ConfigDef] = MappingProxyType({each.name: each for each in _ALL_KEYS})
+THROTTLES: Mapping[str, ConfigDef] = MappingProxyType({each.name: each for each in THROTTLE_KEYS})
 
 # The keys that a listener can have for itself, as listener.name.<name>.<key>.
 LISTENER_KEYS = ("max.connections", "max.connection.creation.rate")
@@ -120,6 +122,7 @@ class BrokerConfig:
         "connections_per_ip_overrides",
         "layers",
         "listeners",
+        "metadata_service",
         "topic_defaults",
     )
 
@@ -128,7 +131,7 @@ class BrokerConfig:
         effective = self.layers.effective()
         self._values: dict[str, ConfigValue] = {
             name: definition.parse(effective[name]) if name in effective else definition.default
-            for name, definition in BROKER_CONFIGS.items()
+            for name, definition in (*BROKER_CONFIGS.items(), *METADATA_STORE_CONFIGS.items())
         }
         self._listener_values = _listener_values(effective)
         self._check_node_id(effective)
@@ -140,6 +143,7 @@ class BrokerConfig:
         self.connections_per_ip_overrides = parse_connections_per_ip(self.text("max.connections.per.ip.overrides"))
         if self.int("max.connections.per.ip") == 0 and not self.connections_per_ip_overrides:
             raise ConfigError("max.connections.per.ip", 0, "0 only if max.connections.per.ip.overrides is set")
+        self.metadata_service = metadata_service(self)
         check_alone(self, is_set=effective.keys())
 
     @classmethod
@@ -148,6 +152,7 @@ class BrokerConfig:
         both = {}
         for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
             if name in static and other not in static:
+                BROKER_CONFIGS[name].parse(static[name])  # what is wrong is told of the name that the user wrote
                 both = {name: static[name], other: static[name]}
         return cls(BrokerLayers(static=MappingProxyType({**static, **both})))
 

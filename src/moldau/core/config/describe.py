@@ -7,11 +7,20 @@ older one (log.retention.hours behind log.retention.ms), Kafka lists the older o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 
-from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, BrokerLayers, listener_key
+import msgspec
+from msgspec.structs import replace
+
+from moldau.core.config.broker import (
+    BROKER_CONFIGS,
+    DYNAMIC_BROKER_CONFIGS,
+    THROTTLES,
+    BrokerConfig,
+    BrokerLayers,
+    listener_key,
+)
 from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
 from moldau.core.config.group import GROUP_CONFIGS
 from moldau.core.config.support import refusal, without_effect
@@ -22,15 +31,13 @@ _JAVA_CAPACITY_MIN = 16
 _JAVA_LOAD_FACTOR = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigSynonym:
+class ConfigSynonym(msgspec.Struct, frozen=True):
     name: str
     value: str | None
     source: ConfigSource
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigEntry:
+class ConfigEntry(msgspec.Struct, frozen=True):
     name: str
     value: str | None
     source: ConfigSource
@@ -163,7 +170,7 @@ def _broker_entry(
     synonyms = _synonyms(name, shown, with_defaults=with_defaults, sensitive=sensitive)
     # A list is shown as it was written, not as it was read.
     effective = layers.effective().get(name) if definition is not None else None
-    documentation = None if definition is None else definition.doc or _undocumented(name)
+    documentation = None if definition is None or name in THROTTLES else definition.doc or _undocumented(name)
     return ConfigEntry(
         name=name,
         value=None if sensitive else _shown_value(name, value, effective),
@@ -178,7 +185,7 @@ def _broker_entry(
 
 def _definition_of(name: str) -> ConfigDef | None:
     found = listener_key(name)
-    return BROKER_CONFIGS.get(name if found is None else found[1])
+    return BROKER_CONFIGS.get(name if found is None else found[1]) or THROTTLES.get(name)
 
 
 def _undocumented(name: str) -> str:

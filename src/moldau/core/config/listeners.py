@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from moldau.core.config.definitions import ConfigError
+from moldau.core.host_names import HOST_NAME_EXPECTED, is_host_name
 
 SUPPORTED_PROTOCOLS = ("PLAINTEXT",)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -74,6 +75,8 @@ def _parse_listener(key: str, entry: str, protocols: Mapping[str, str]) -> Liste
     if name not in protocols:
         raise ConfigError(key, entry, f"a name that listener.security.protocol.map knows: {', '.join(protocols)}")
     host = match["host"] if match["ipv6"] is None else match["ipv6"]
+    if not is_host_name(host):
+        raise ConfigError(key, entry, HOST_NAME_EXPECTED)
     return ListenerConfig(name, host, port, protocols[name])
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS, listener_key
 from moldau.core.config.definitions import ConfigError
+from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS
 from moldau.core.config.older_names import HONOURED, RENAMED
 from moldau.core.config.support import Refusal, refusal, without_effect
 
@@ -23,6 +24,7 @@ def is_known(key: str) -> bool:
     """Whether some release of Kafka has this key, or it is one that we can tell the right name of."""
     return (
         key in BROKER_CONFIGS
+        or key in METADATA_STORE_CONFIGS
         or key in HONOURED
         or key in RENAMED
         or listener_key(key) is not None
@@ -86,7 +88,12 @@ def suggestion(key: str) -> str | None:
     """The key that was probably meant."""
     from difflib import get_close_matches  # costs more than the rest of a start's checks, and is hardly ever needed
 
-    candidates = [*BROKER_CONFIGS, *HONOURED, *(f"listener.name.x.{each}" for each in LISTENER_KEYS)]
+    candidates = [
+        *BROKER_CONFIGS,
+        *METADATA_STORE_CONFIGS,
+        *HONOURED,
+        *(f"listener.name.x.{each}" for each in LISTENER_KEYS),
+    ]
     found = get_close_matches(key, candidates, n=1, cutoff=_SUGGESTION_LIKENESS_MIN)
     return found[0] if found else None
 

@@ -16,16 +16,15 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-_ONE_BROKER = "a cluster has one broker in this release, and a partition one replica"
+_OTHER_LIMITS = "what brokers ask each other for is retried, and limited, in a fixed way"
 _NO_QUORUM = "the broker keeps the cluster's metadata itself; there is no controller quorum"
 _NO_TIERS = "tiered storage is not supported"
 _NO_SHARE_GROUPS = "share groups are not supported"
 _NO_STREAMS_GROUPS = "streams groups are not supported"
 _NO_METRICS = "the broker publishes no metrics"
 _NO_TOKENS = "delegation tokens are not supported"
-_NO_ZOOKEEPER = "the broker does not use ZooKeeper"
+_OTHER_ZOOKEEPER = "what is asked of ZooKeeper at a time, and read back, is fixed"
 _OWN_THREADS = "one event loop serves the clients, and a small pool of threads the disk"
-_NO_CALLS = "the broker opens no connections to other brokers"
 _OTHER_BUFFERS = "the size of this buffer is fixed"
 
 _WITHOUT_EFFECT = (
@@ -33,17 +32,9 @@ _WITHOUT_EFFECT = (
     (_OWN_THREADS, "group.coordinator.threads group.coordinator.background.threads share.coordinator.threads"),
     (_OWN_THREADS, "num.replica.alter.log.dirs.threads"),
     ("a request is handled as soon as it has arrived, so that none is ever queued", "queued.max.requests"),
-    (_NO_CALLS, "request.timeout.ms socket.connection.setup.timeout.ms socket.connection.setup.timeout.max.ms"),
-    (_NO_CALLS, "controller.socket.timeout.ms replica.socket.timeout.ms replica.socket.receive.buffer.bytes"),
-    (_ONE_BROKER, "controlled.shutdown.enable initial.broker.registration.timeout.ms broker.heartbeat.interval.ms"),
-    (_ONE_BROKER, "broker.session.timeout.ms replica.lag.time.max.ms replica.fetch.max.bytes replica.selector.class"),
-    (_ONE_BROKER, "replica.fetch.wait.max.ms replica.fetch.backoff.ms replica.fetch.min.bytes num.replica.fetchers"),
-    (_ONE_BROKER, "replica.fetch.response.max.bytes replica.high.watermark.checkpoint.interval.ms"),
-    (_ONE_BROKER, "auto.leader.rebalance.enable leader.imbalance.check.interval.seconds min.insync.replicas"),
-    (_ONE_BROKER, "unclean.leader.election.enable unclean.leader.election.interval.ms log.dir.failure.timeout.ms"),
-    (_ONE_BROKER, "replication.quota.window.num replication.quota.window.size.seconds"),
-    (_ONE_BROKER, "alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds"),
-    (_ONE_BROKER, "add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms"),
+    (_OTHER_LIMITS, "socket.connection.setup.timeout.ms socket.connection.setup.timeout.max.ms"),
+    (_OTHER_LIMITS, "replica.socket.receive.buffer.bytes log.dir.failure.timeout.ms"),
+    (_OTHER_LIMITS, "add.partitions.to.txn.retry.backoff.ms add.partitions.to.txn.retry.backoff.max.ms"),
     ("all listeners open together, when the broker is ready", "early.start.listeners"),
     ("a delayed operation that is complete is forgotten at once", "fetch.purgatory.purge.interval.requests"),
     ("a delayed operation that is complete is forgotten at once", "producer.purgatory.purge.interval.requests"),
@@ -108,7 +99,7 @@ _WITHOUT_EFFECT = (
     (_OTHER_BUFFERS, "group.coordinator.cached.buffer.max.bytes"),
     ("compaction's map of keys is no table that fills up", "log.cleaner.io.buffer.load.factor"),
     ("committed offsets are stored uncompressed", "offsets.topic.compression.codec"),
-    ("a commit is answered as soon as it is appended", "offsets.commit.timeout.ms"),
+    ("a commit waits for its replicas as long as its client does", "offsets.commit.timeout.ms"),
     ("what is decided in one turn of the event loop is appended together", "group.coordinator.append.linger.ms"),
     ("each transaction has a timer", "transaction.abort.timed.out.transaction.cleanup.interval.ms"),
     ("nobody authenticates", "connection.failed.authentication.delay.ms"),
@@ -116,11 +107,14 @@ _WITHOUT_EFFECT = (
     (_NO_TOKENS, "delegation.token.expiry.check.interval.ms"),
     # Keys of Kafka 3.9 and before.
     (_NO_METRICS, "auto.include.jmx.reporter"),
-    (_NO_QUORUM, "metadata.log.segment.min.bytes broker.id.generation.enable reserved.broker.max.id"),
-    (_ONE_BROKER, "controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms inter.broker.protocol.version"),
-    (_ONE_BROKER, "eligible.leader.replicas.enable leader.imbalance.per.broker.percentage replica.lag.max.messages"),
-    (_ONE_BROKER, "leader.replication.throttled.rate follower.replication.throttled.rate offsets.commit.required.acks"),
-    (_ONE_BROKER, "replica.alter.log.dirs.io.max.bytes.per.second"),
+    (_NO_QUORUM, "metadata.log.segment.min.bytes"),
+    ("a broker's number is node.id, 0 if it is not set", "broker.id.generation.enable reserved.broker.max.id"),
+    (_OTHER_LIMITS, "controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms"),
+    ("brokers speak the versions that both know", "inter.broker.protocol.version"),
+    ("it is the level of the feature `eligible.leader.replicas.version`", "eligible.leader.replicas.enable"),
+    ("every preferred replica that can lead is elected", "leader.imbalance.per.broker.percentage"),
+    ("a follower is in sync by time, and a commit waits for all that are", "replica.lag.max.messages"),
+    ("a follower is in sync by time, and a commit waits for all that are", "offsets.commit.required.acks"),
     (_NO_SHARE_GROUPS, "group.share.enable group.share.max.groups"),
     ("there is one group coordinator, and it knows both protocols", "group.coordinator.new.enable"),
     ("record batches have the one format of Kafka 0.11 and later", "log.message.format.version"),
@@ -129,8 +123,8 @@ _WITHOUT_EFFECT = (
     ("no password is stored with the configuration", "password.encoder.keyfactory.algorithm"),
     ("no password is stored with the configuration", "password.encoder.cipher.algorithm password.encoder.iterations"),
     ("no password is stored with the configuration", "password.encoder.key.length"),
-    (_NO_ZOOKEEPER, "zookeeper.connection.timeout.ms zookeeper.session.timeout.ms zookeeper.max.in.flight.requests"),
-    (_NO_ZOOKEEPER, "zookeeper.metadata.migration.min.batch.size zookeeper.sync.time.ms"),
+    (_OTHER_ZOOKEEPER, "zookeeper.max.in.flight.requests zookeeper.sync.time.ms"),
+    (_OTHER_ZOOKEEPER, "zookeeper.metadata.migration.min.batch.size"),
 )  # fmt: skip
 
 # What belongs to a plugin that is refused or has no effect, or to another vendor's broker.
@@ -154,8 +148,15 @@ _TLS = Refusal("TLS is not supported yet", f"remove it, {_TRUSTED}")
 _SASL = Refusal("SASL is not supported yet", f"remove it, {_TRUSTED}")
 _ACCESS = Refusal("access control is not supported yet: every client may do everything", f"remove it, {_TRUSTED}")
 _NO_PLUGINS = Refusal("Java classes cannot be loaded", "remove it")
-_ZOOKEEPER = Refusal("the broker keeps the cluster's metadata in log.dirs, not in ZooKeeper", "remove it")
+_ZOOKEEPER_TLS = Refusal("TLS to ZooKeeper is not supported yet", "remove it, and let only brokers reach ZooKeeper")
+_ZOOKEEPER_ACL = Refusal(
+    "nodes in ZooKeeper are open", "remove it, and let only brokers reach ZooKeeper", off=("false",)
+)
+_MIGRATION = Refusal("there is no controller quorum to migrate to", "remove it", off=("false",))
 _QUOTA = Refusal("quotas are not supported yet", "remove it", off=("9223372036854775807",))
+
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+_SELECTORS = (RACK_AWARE_SELECTOR.lower(), "org.apache.kafka.common.replica.leaderselector")
 
 _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (_ACCESS, "authorizer.class.name super.users"),
@@ -166,21 +167,23 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (_TLS, "security.inter.broker.protocol security.providers"),
     (_NO_PLUGINS, "create.topic.policy.class.name alter.config.policy.class.name client.quota.callback.class"),
     (_NO_PLUGINS, "metric.reporters kafka.metrics.reporters"),
+    (Refusal(_NO_PLUGINS.reason, f"use {RACK_AWARE_SELECTOR}, or remove it", off=_SELECTORS), "replica.selector.class"),
     (Refusal("references to secrets are not resolved", "write the values out, and remove it"), "config.providers"),
     (Refusal("tiered storage is not supported yet", "remove it"), "remote.log.storage.system.enable"),
     (Refusal("new partitions go to all of log.dirs", "take the directory out of log.dirs"), "cordoned.log.dirs"),
     (Refusal("the metadata is kept in the first directory of log.dirs", "remove it"), "metadata.log.dir"),
     (Refusal("there is no listener for controllers alone", "remove it"), "control.plane.listener.name"),
     (_QUOTA, "quota.producer.default quota.consumer.default"),
-    (_ZOOKEEPER, "zookeeper.connect zookeeper.clientCnxnSocket"),
-    (Refusal(_ZOOKEEPER.reason, "remove it", off=("false",)), "zookeeper.set.acl zookeeper.metadata.migration.enable"),
+    (_NO_PLUGINS, "zookeeper.clientCnxnSocket"),
+    (_ZOOKEEPER_ACL, "zookeeper.set.acl"),
+    (_MIGRATION, "zookeeper.metadata.migration.enable"),
 )  # fmt: skip
 
 # Also for names that no Kafka has: `ssl.` is how a key says that it is about TLS.
 _REFUSED_PREFIXES = (
     ("ssl.", _TLS),
     ("sasl.", _SASL),
-    ("zookeeper.ssl.", _ZOOKEEPER),
+    ("zookeeper.ssl.", _ZOOKEEPER_TLS),
     ("config.providers.", Refusal("references to secrets are not resolved", "write the values out, and remove it")),
 )
 

@@ -21,8 +21,14 @@ METRICS_KEYS = (
     ConfigDef(
         "quota.window.num", INT, 11, at_least(1), "How many windows max.connection.creation.rate is averaged over."
     ),
-    ConfigDef("replication.quota.window.num", INT, 11, at_least(1)),
-    ConfigDef("alter.log.dirs.replication.quota.window.num", INT, 11, at_least(1)),
+    ConfigDef("replication.quota.window.num", INT, 11, at_least(1), "Samples of a replication throttle's rate."),
+    ConfigDef(
+        "alter.log.dirs.replication.quota.window.num",
+        INT,
+        11,
+        at_least(1),
+        "Samples of the rate at which replicas move between log directories.",
+    ),
     ConfigDef("controller.quota.window.num", INT, 11, at_least(1)),
     ConfigDef(
         "quota.window.size.seconds",
@@ -31,8 +37,14 @@ METRICS_KEYS = (
         at_least(1),
         "The length of a window that max.connection.creation.rate is averaged over.",
     ),
-    ConfigDef("replication.quota.window.size.seconds", INT, 1, at_least(1)),
-    ConfigDef("alter.log.dirs.replication.quota.window.size.seconds", INT, 1, at_least(1)),
+    ConfigDef("replication.quota.window.size.seconds", INT, 1, at_least(1), "How long each of these samples is."),
+    ConfigDef(
+        "alter.log.dirs.replication.quota.window.size.seconds",
+        INT,
+        1,
+        at_least(1),
+        "How long each of these samples is.",
+    ),
     ConfigDef("controller.quota.window.size.seconds", INT, 1, at_least(1)),
     ConfigDef("client.quota.callback.class", CLASS, None),
 )

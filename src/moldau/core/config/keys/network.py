@@ -66,5 +66,7 @@ NETWORK_KEYS = (
         "Memory for large requests that have not arrived whole, of all connections together; -1 is 64 MiB here.",
     ),
     ConfigDef("num.network.threads", INT, 3, at_least(1)),
-    ConfigDef("controller.socket.timeout.ms", INT, 30_000),
+    ConfigDef(
+        "controller.socket.timeout.ms", INT, 30_000, None, "How long a broker waits for the controller's answer."
+    ),
 )

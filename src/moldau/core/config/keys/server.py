@@ -21,12 +21,14 @@ SERVER_KEYS = (
     ),
     ConfigDef("num.io.threads", INT, 8, at_least(1)),
     ConfigDef("background.threads", INT, 10, at_least(1)),
-    ConfigDef("request.timeout.ms", INT, 30_000),
+    ConfigDef("request.timeout.ms", INT, 30_000, None, "How long this broker waits for the answer of another one."),
     ConfigDef("config.providers", LIST, (), list_of(may_be_empty=True)),
     ConfigDef("authorizer.class.name", STRING, ""),
     ConfigDef("early.start.listeners", LIST, None, list_of(may_be_empty=True)),
     ConfigDef("broker.rack", STRING, None, None, "Where this broker stands, so that replicas can be spread."),
-    ConfigDef("controlled.shutdown.enable", BOOLEAN, True),
+    ConfigDef(
+        "controlled.shutdown.enable", BOOLEAN, True, None, "Whether others lead what a broker leads before it stops."
+    ),
     ConfigDef("delete.topic.enable", BOOLEAN, True, None, "Whether topics can be deleted."),
     ConfigDef(
         "compression.type",
