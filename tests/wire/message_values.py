@@ -35,6 +35,13 @@ _TIMES: dict[str, SearchStrategy[int]] = {
     "log_append_time_ms": st.just(-1) | _TIME_MS,
     "transaction_start_time_ms": _TIME_MS,
     "retention_time_ms": st.just(-1) | _TIME_MS,
+    "session_lifetime_ms": _TIME_MS,
+    "max_lifetime_ms": st.just(-1) | _TIME_MS,
+    "renew_period_ms": st.just(-1) | _TIME_MS,
+    "expiry_time_period_ms": st.just(-1) | _TIME_MS,
+    "issue_timestamp_ms": _TIME_MS,
+    "expiry_timestamp_ms": _TIME_MS,
+    "max_timestamp_ms": _TIME_MS,
 }
 
 

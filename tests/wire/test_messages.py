@@ -22,7 +22,16 @@ pytestmark = pytest.mark.skipif(not apache_kafka.available(), reason="needs Java
 KINDS = {kind.name.lower(): kind for kind in Kind}
 NO_VERSION = Versions(1, 0)
 # Kafka's request and response use one name for two structures, and one module has place for one of them.
-NAMES_IN_KAFKA = {"QuorumTopicQuery": "TopicData", "QuorumPartitionQuery": "PartitionData"}
+NAMES_IN_KAFKA = {
+    "QuorumTopicQuery": "TopicData",
+    "QuorumPartitionQuery": "PartitionData",
+    "IsrOfTopic": "TopicData",
+    "IsrOfPartition": "PartitionData",
+    "AssignedDirectory": "DirectoryData",
+    "AssignedTopic": "TopicData",
+    "AssignedPartition": "PartitionData",
+    "AlteredEntry": "EntryData",
+}
 
 
 @functools.cache

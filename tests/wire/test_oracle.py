@@ -54,7 +54,9 @@ def named(name: str, value: Any) -> tuple[str, Any]:
         return f"{name}_ms", (value - EPOCH) // datetime.timedelta(milliseconds=1)
     if name == "log_append_time":
         return "log_append_time_ms", -1
-    if name.endswith(("topic_id", "directory_id")) and value is None:
+    if name == "id_":  # `id` is a builtin function
+        name = "id"
+    if (name == "id" or name.endswith(("topic_id", "directory_id"))) and value is None:
         return name, ZERO_UUID
     return name, as_ours(value)
 
