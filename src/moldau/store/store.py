@@ -1,15 +1,20 @@
 """The metadata store: one log that every broker reads and only the elected controller may append to.
 
 An entry is opaque bytes; its position is its number, from 1. A snapshot stands for all entries up to its position.
+A broker is known by its registration, which ends with its session: soon after its process ended, or stopped answering.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 START = 0  # the position before the first entry
+
+SESSION_TIMEOUT_MS = 9_000  # Kafka's broker.session.timeout.ms
 
 
 class StoreError(Exception):
@@ -17,7 +22,7 @@ class StoreError(Exception):
 
 
 class Fenced(StoreError):
-    """Another controller was elected: whoever sees this must stop deciding."""
+    """Another controller was elected, or may be: whoever sees this must stop deciding."""
 
 
 class CorruptStore(StoreError):
@@ -28,14 +33,12 @@ class StoreFailed(StoreError):
     """The disk failed the store: what it holds is known only after it was read anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataEntry:
+class MetadataEntry(msgspec.Struct, frozen=True):
     position: int
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(msgspec.Struct, frozen=True):
     """What happened after a position. With a snapshot, the reader starts again from it: the entries before are gone."""
 
     snapshot: MetadataEntry | None
@@ -49,16 +52,31 @@ class Tail:
         return self.snapshot.position if self.snapshot else None
 
 
+class DescribedEndpoint(msgspec.Struct, frozen=True):
+    listener: str
+    security_protocol: str
+    host: str
+    port: int
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What operators look for in a registration where they can read it. No broker reads it: that is the payload's."""
+
+    cluster_id: str = ""
+    endpoints: tuple[DescribedEndpoint, ...] = ()
+    rack: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker that is alive, for as long as its process is and keeps saying so."""
+    """A broker that is alive, for as long as its session is."""
 
     broker_id: int
     payload: bytes
+    description: Description = field(default=Description(), compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ControllerAndEpoch:
+class ControllerAndEpoch(msgspec.Struct, frozen=True):
     """Who controls, and under which epoch; every election has a higher one."""
 
     broker_id: int
@@ -66,15 +84,24 @@ class ControllerAndEpoch:
 
 
 class MetadataStore(Protocol):
+    on_session_lost: Callable[[], None] | None
+    """Called on the loop, once for each session, when this broker's registration is gone or may be.
+
+    The broker must stop leading and deciding at once, and may register anew. It is called before another broker can
+    be elected in this one's place wherever the store's own clock allows; a process that was stopped is called when it
+    goes on, and until it was elected again its appends are Fenced.
+    """
+
     async def append(self, payload: bytes, *, controller_epoch: int, may_take_reserve: bool = False) -> int:
         """Durable when it returns the entry's position. Raises Fenced when the epoch is no longer the current one.
 
-        One that `may_take_reserve` is written on a full disk, too, as long as what is reserved there lasts.
+        One that `may_take_reserve` is written on a full disk, too, as long as what is reserved there lasts. After
+        Fenced and other errors the entry may be there or not, as reading tells.
         """
         ...
 
     async def read(self, position: int) -> Tail:
-        """Everything after a position."""
+        """Everything after a position that was there when this was called."""
         ...
 
     async def snapshot(self, payload: bytes, *, position: int, controller_epoch: int) -> None:
@@ -86,15 +113,37 @@ class MetadataStore(Protocol):
         ...
 
     async def register(self, registration: Registration) -> None:
-        """Hold this registration until close. Raises StoreError when a living process has the same broker id."""
+        """Hold this registration until close, or until the session is lost; a store holds one.
+
+        Raises StoreError when a living process has the same broker id.
+        """
+        ...
+
+    async def update(self, registration: Registration) -> None:
+        """Give the registration that is held another payload."""
         ...
 
     async def registrations(self) -> Sequence[Registration]:
-        """The brokers that are alive now."""
+        """The brokers that are alive now, by their ids."""
+        ...
+
+    def watch_registrations(self) -> AsyncIterator[Sequence[Registration]]:
+        """The brokers that are alive, at once and whenever one came, went or was updated."""
+        ...
+
+    async def evict(self, registration: Registration) -> bool:
+        """End the session of this very registration without waiting for it; whether it was there.
+
+        For whoever has evidence that the process ended. If it lives, its session is lost, and its appends are Fenced.
+        """
         ...
 
     async def elect(self, broker_id: int) -> ControllerAndEpoch:
-        """The living controller, or this registered broker, elected because there was none."""
+        """The living controller, or this registered broker, elected because there was none or it was that one."""
+        ...
+
+    def watch_controller(self) -> AsyncIterator[ControllerAndEpoch | None]:
+        """The living controller, at once and whenever there is another, or none."""
         ...
 
     async def resign(self, leadership: ControllerAndEpoch) -> None:
