@@ -69,6 +69,12 @@ def log_in(
     return directories.settle(job)
 
 
+def crash(directories: LogDirectories) -> None:
+    """Let go of the locks as the end of the process would, and of nothing else."""
+    for directory in directories._directories.values():
+        directory.lock.release()
+
+
 def create(folder: Path, used: TopicConfig | None = None) -> PartitionLog:
     return PartitionLog.create(
         folder / str(PARTITION), partition=PARTITION, topic_id=TOPIC_ID, config=used or config(), now_ms=NOW_MS
@@ -82,6 +88,7 @@ def reopen(
     clean: bool = True,
     recovery_point: int = 0,
     log_start_offset: int = 0,
+    may_have_holes: bool = False,
 ) -> PartitionLog:
     return PartitionLog.open(
         folder / str(PARTITION),
@@ -92,6 +99,7 @@ def reopen(
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         now_ms=NOW_MS,
+        may_have_holes=may_have_holes,
     )
 
 

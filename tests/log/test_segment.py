@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from moldau.core.errors import ErrorCode
+from moldau.log.batch_search import BatchPosition
 from moldau.log.errors import LogError
 from moldau.log.indexes.time_index import Timed
-from moldau.log.segment import BatchPosition, Segment
+from moldau.log.segment import Segment
 from tests.log.samples import NOW_MS, batch, config
 
 BASE = 100

@@ -49,8 +49,13 @@ class LeaderEpochs:
         self.latest = epoch
         return True
 
-    def end_of(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """The last epoch not after this one, and where the next one begins."""
+    def end_of(self, epoch: int, log_end_offset: int, *, led_in: int = UNDEFINED) -> EpochEnd:
+        """The last epoch not after this one, and where the next one begins.
+
+        A leader's own begins at the log's end, also where a full disk kept it from being noted.
+        """
+        if self.latest < epoch < led_in:
+            return EpochEnd(self.latest if self.entries else epoch, log_end_offset)
         if epoch == UNDEFINED or not self.entries or epoch > self.latest:
             return EpochEnd(UNDEFINED, UNDEFINED)
         if epoch == self.latest:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import Offset, TopicId, TopicPartition
 from moldau.log import timestamps
 from moldau.log.appending.marker_append import append_marker
-from moldau.log.appending.replicated import append_replicated
+from moldau.log.appending.replicated import ANY_EPOCH, append_replicated
 from moldau.log.appending.rolling import roll_at, take_snapshot
 from moldau.log.appending.validation import Validated, Validator
 from moldau.log.availability import Availability
@@ -52,13 +53,14 @@ class Appended(msgspec.Struct, frozen=True, gc=False):
 
 class PartitionLog(Availability):
     __slots__ = (
-        "active", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset", "path",
-        "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id",
-        "validator",
+        "active", "clean_to", "config", "end_offset", "epochs", "epochs_dirty", "hints", "log_start_offset",
+        "on_gone_back", "path", "producers", "recovery_point", "removals", "segments", "snapshot_offsets", "topic_id",
+        "truncations", "validator",
     )  # fmt: skip
 
     def __init__(self, loaded: recovery.Loaded, *, partition: TopicPartition, topic_id: TopicId) -> None:
         super().__init__(partition)
+        self.on_gone_back: Callable[[PartitionLog], None] | None = None
         self.path = loaded.path
         self.topic_id = topic_id
         self.segments: list[Segment] = loaded.segments
@@ -66,6 +68,8 @@ class PartitionLog(Availability):
         self.log_start_offset = Offset(loaded.log_start_offset)
         self.end_offset = Offset(loaded.end_offset)
         self.recovery_point = Offset(loaded.recovery_point)
+        self.clean_to: int | None = None  # how far it was compacted
+        self.truncations = 0
         self.producers: ProducerStates = loaded.producers
         self.snapshot_offsets: list[int] = loaded.snapshot_offsets
         self.epochs: LeaderEpochs = loaded.epochs
@@ -98,9 +102,10 @@ class PartitionLog(Availability):
         recovery_point: int,
         log_start_offset: int,
         now_ms: int,
+        may_have_holes: bool = False,
     ) -> PartitionLog:
         """An existing log. After a clean stop nothing is scanned; else everything from the recovery point on is."""
-        start = recovery.Start(str(partition), config, clean, recovery_point, log_start_offset, now_ms)
+        start = recovery.Start(str(partition), config, clean, recovery_point, log_start_offset, now_ms, may_have_holes)
         loaded = recovery.load(str(directory), start)
         return cls(loaded, partition=partition, topic_id=topic_id)
 
@@ -179,11 +184,11 @@ class PartitionLog(Availability):
             self.producers.apply(header, first_offset=offset, last_offset=last_offset, timestamp=header.max_timestamp)
         return Appended(offset, last_offset, checked.log_append_time_ms, self.log_start_offset)
 
-    def append_as_follower(self, records: memoryview, *, now_ms: int) -> Appended:
+    def append_as_follower(self, records: memoryview, *, now_ms: int, leader_epoch: int = ANY_EPOCH) -> Appended:
         """Write a leader's batches with the offsets and epochs they have; a batch that is cut short is left out."""
         if self.offline is not None:
             raise self.refuse_offline()
-        first_offset = append_replicated(self, records, now_ms)
+        first_offset = append_replicated(self, records, leader_epoch=leader_epoch, now_ms=now_ms)
         return Appended(first_offset, Offset(self.end_offset - 1), NO_TIMESTAMP, self.log_start_offset)
 
     def write(
@@ -220,7 +225,7 @@ class PartitionLog(Availability):
         if self.offline is not None:
             raise self.refuse_offline()
         if not self.log_start_offset <= offset <= self.end_offset:
-            raise self._out_of_range(offset)
+            self.check_range(offset)
         if offset >= end:
             return EMPTY
         try:
@@ -258,7 +263,7 @@ class PartitionLog(Availability):
                 # Where no whole batch is due, a part of one is of no use to anybody.
                 least = min(first_bytes, limit - hint) if one_batch else 0
                 size = bytes_max if first_bytes <= bytes_max else least
-            return FileRange(file.fd, hint, size, file) if size > 0 else EMPTY
+            return FileRange(file.fd, hint, size, file, segment.extent) if size > 0 else EMPTY
         return EMPTY
 
     def _limit(self, segment: Segment, end: Offset) -> int:
@@ -282,12 +287,14 @@ class PartitionLog(Availability):
             self.hints.clear()
         self.hints[offset] = position
 
-    def _out_of_range(self, offset: Offset) -> LogError:
-        return LogError(
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"Received request for offset {offset} for partition {self.partition}, but we only have log segments from "
-            f"offset {self.log_start_offset} to {self.end_offset}.",
-        )
+    def check_range(self, offset: Offset) -> None:
+        """Refuse an offset that is neither in the log nor its end."""
+        if not self.log_start_offset <= offset <= self.end_offset:
+            raise LogError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.partition}, but we only have log segments "
+                f"from offset {self.log_start_offset} to {self.end_offset}.",
+            )
 
     def roll(self, now_ms: int) -> Segment:
         """Begin a new segment at the log's end."""

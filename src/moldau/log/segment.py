@@ -9,14 +9,13 @@ from __future__ import annotations
 import logging
 import os
 import struct
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 from moldau.core.config.topic import TopicConfig
-from moldau.core.errors import ErrorCode
-from moldau.log.errors import LogError
+from moldau.log.batch_search import BODY_BYTES_MIN, HOP, WINDOW_BYTES, BatchPosition, StaleIndex, first_reaching
 from moldau.log.failure import NotUndone
+from moldau.log.file_range import Extent
 from moldau.log.files import (
     LOG,
     OFFSET_INDEX,
@@ -33,59 +32,19 @@ from moldau.log.indexes.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
 from moldau.log.indexes.time_index import ENTRY as TIME_ENTRY
 from moldau.log.indexes.time_index import Timed, TimeIndex
 from moldau.log.open_files import OpenFiles
-from moldau.wire.batch import NO_TIMESTAMP, OVERHEAD_BYTES
+from moldau.wire.batch import NO_TIMESTAMP, OVERHEAD_BYTES, BatchHeader
 
 LOGGER = logging.getLogger(__name__)
 
-BODY_BYTES_MIN = 49  # the rest of a header, without any record
-WINDOW_BYTES = 8192  # index entries are 4 KB apart, so one read usually holds every header between two of them
 AGE_MS_MAX = 0x7FFFFFFFFFFFFFFF
 UNKNOWN_TIMESTAMP = -2  # not read from the file yet; -1 is a segment without timestamps
 
-_HOP = struct.Struct(">qi11xi")  # base offset, length, last offset delta
-_HOP_TIMED = struct.Struct(">qi11xi8xq")  # and the largest timestamp
-_unpack_hop = _HOP.unpack_from
-
-
-class BatchPosition(NamedTuple):
-    """Where a batch is, and which offsets it spans."""
-
-    position: int
-    size: int
-    base_offset: int
-    last_offset: int
-
-
-class StaleIndex(Exception):
-    """The index points to a batch that is not there."""
-
-
-def first_reaching(fd: int, offset: int, *, position: int, end: int, indexed_offset: int = -1) -> BatchPosition | None:
-    """Hop from header to header to the first batch that ends at or after an offset."""
-    window = b""
-    at = 0
-    while position < end:
-        if at + _HOP.size > len(window):
-            window = os.pread(fd, WINDOW_BYTES, position)
-            at = 0
-            if len(window) < _HOP.size:
-                return None
-        base_offset, body_bytes, delta = _unpack_hop(window, at)
-        if indexed_offset >= 0 and base_offset + delta != indexed_offset:
-            raise StaleIndex
-        indexed_offset = -1
-        if body_bytes < BODY_BYTES_MIN:
-            raise LogError(ErrorCode.CORRUPT_MESSAGE, f"Found record size {body_bytes} at byte {position}")
-        if base_offset + delta >= offset:
-            return BatchPosition(position, body_bytes + OVERHEAD_BYTES, base_offset, base_offset + delta)
-        position += body_bytes + OVERHEAD_BYTES
-        at += body_bytes + OVERHEAD_BYTES
-    return None
+_HOP_TIMED = struct.Struct(">qi11xi8xq")  # base offset, length, last offset delta, largest timestamp
 
 
 class Segment:
     __slots__ = (
-        "aborted", "age_ms_max", "awake", "base_offset", "created_ms", "file", "first_timestamp",
+        "aborted", "age_ms_max", "awake", "base_offset", "created_ms", "extent", "file", "first_timestamp",
         "index_interval_bytes", "is_used", "keeper", "max_timestamp", "max_timestamp_offset", "offset_index", "prefix",
         "size", "time_index", "unindexed_bytes",
     )  # fmt: skip
@@ -103,6 +62,7 @@ class Segment:
         self.offset_index = OffsetIndex(prefix + OFFSET_INDEX, base_offset)
         self.time_index = TimeIndex(prefix + TIME_INDEX, base_offset)
         self.file: OpenFile | None = None
+        self.extent = Extent()
         self.awake = False
         self.keeper: OpenFiles | None = None
         self.is_used = False
@@ -135,6 +95,12 @@ class Segment:
     @property
     def path(self) -> str:
         return self.prefix + LOG
+
+    def move_to(self, directory: str) -> None:
+        """The folder has another name."""
+        self.prefix = f"{directory}/{offset_name(self.base_offset)}"
+        self.offset_index.entries.path = self.prefix + OFFSET_INDEX
+        self.time_index.entries.path = self.prefix + TIME_INDEX
 
     def open(self) -> OpenFile:
         """The file for reading, for once."""
@@ -204,6 +170,23 @@ class Segment:
             raise
         self.note(last_offset, max_timestamp, position=position, size=size)
 
+    def append_all(self, data: memoryview, headers: Sequence[BatchHeader]) -> None:
+        """Write several batches, all of them or none."""
+        file = self.file
+        if file is None or not self.awake:
+            file = self.wake()
+        self.is_used = True
+        position = self.size
+        try:
+            write_all(file.fd, data, position)
+        except OSError as failure:
+            self._take_back(file.fd, position, failure)
+            raise
+        for header in headers:
+            size = header.length_bytes
+            self.note(header.last_offset, header.max_timestamp, position=position, size=size)
+            position += size
+
     @staticmethod
     def _take_back(fd: int, position: int, failure: OSError) -> None:
         """Cut off what is there of a failed write: a clean start would take it for a part of the log."""
@@ -230,8 +213,8 @@ class Segment:
     def find(self, offset: int, file: OpenFile) -> BatchPosition | None:
         """The batch that holds an offset, or else the next one of this segment."""
         last_offset, position = self.offset_index.following(offset)
-        if 0 <= position <= self.size - _HOP.size:  # large batches are all indexed, so one short read is enough
-            base_offset, body_bytes, delta = _HOP.unpack(os.pread(file.fd, _HOP.size, position))
+        if 0 <= position <= self.size - HOP.size:  # large batches are all indexed, so one short read is enough
+            base_offset, body_bytes, delta = HOP.unpack(os.pread(file.fd, HOP.size, position))
             if base_offset <= offset and base_offset + delta == last_offset and body_bytes >= BODY_BYTES_MIN:
                 return BatchPosition(position, body_bytes + OVERHEAD_BYTES, base_offset, last_offset)
         entry = self.offset_index.lookup(offset, remember=self.file is not None)
@@ -315,6 +298,7 @@ class Segment:
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         if place is not None:
+            self.extent.cut(place.position)  # what was found there is not sent any more
             os.ftruncate(file.fd, place.position)
             self.size = place.position
         self.unindexed_bytes = 0

@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 
 from moldau.core.ids import Offset, TopicId
 from moldau.log.checkpoints import CLEANER_OFFSETS, read_offsets
-from moldau.log.compaction import rewriting
+from moldau.log.compaction import cleaning, rewriting
 from moldau.log.compaction.batch_filter import BatchFilter, LastSent, Rules
 from moldau.log.compaction.cleanable import Dirt, Extent, group, is_worthwhile, measure
 from moldau.log.compaction.cleaned_transactions import CleanedTransactions
-from moldau.log.compaction.cleaner import Cleaner, begin, clean_log
+from moldau.log.compaction.cleaner import Cleaner
+from moldau.log.compaction.cleaning import begin, clean_log
 from moldau.log.compaction.offset_map import ENTRIES_MIN, OffsetMap
 from moldau.log.compaction.rewriting import Source, read_batches, swap
 from moldau.log.directories.log_directories import LogDirectories
+from moldau.log.directories.offset_checkpoints import Checkpoints
+from moldau.log.directories.opening import forget_offsets_of
 from moldau.log.indexes.transaction_index import AbortedTransaction, read_aborted
 from moldau.log.partition_log import PartitionLog
 from moldau.log.producers.producer_state import Origin
@@ -39,7 +42,7 @@ from moldau.wire.batch import (
     records,
     verify_crc,
 )
-from tests.log.samples import NOW_MS, PARTITION, config, create, log_in, reopen
+from tests.log.samples import NOW_MS, PARTITION, config, crash, create, log_in, reopen
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -473,7 +476,10 @@ def test_a_reader_learns_the_same_before_and_after(
 
 
 def dirty_log(folder: Path) -> PartitionLog:
-    log = create(folder, COMPACT)
+    return filled(create(folder, COMPACT))
+
+
+def filled(log: PartitionLog) -> PartitionLog:
     for number in range(300):
         put(log, (f"k{number % 7}", f"v{number}"), ("all", str(number)))
     return log
@@ -582,52 +588,134 @@ def run(cleaner: Cleaner, log: PartitionLog, now_ms: int = NOW_MS) -> PartitionL
 
 
 def test_the_cleaner_keeps_how_far_it_got(tmp_path: Path) -> None:
-    log = dirty_log(tmp_path)
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = filled(log_in(directories, used=COMPACT))
     cleaner = Cleaner(memory_bytes=MEMORY)
     assert run(cleaner, log) is log
     assert run(cleaner, log) is None
     assert read_offsets(str(tmp_path), CLEANER_OFFSETS) == {PARTITION: log.active.base_offset}
-    assert Cleaner(memory_bytes=MEMORY).first_dirty_offset(log) == log.active.base_offset
+    directories.close()
+    again = log_in(LogDirectories.open([tmp_path], node_id=1), used=COMPACT)
+    assert again.clean_to == log.active.base_offset
+    assert run(Cleaner(memory_bytes=MEMORY), again) is None
 
 
 def test_nothing_is_remembered_of_deleted_logs(tmp_path: Path) -> None:
-    log, damaged = dirty_log(tmp_path / "one"), dirty_log(tmp_path / "other")
+    damaged = dirty_log(tmp_path)
     with open(damaged.segments[0].path, "r+b") as file:
         file.write(bytes(100))
     cleaner = Cleaner(memory_bytes=MEMORY)
-    assert run(cleaner, log) is log
-    assert asyncio.run(cleaner.clean_dirtiest([(each, each.end_offset) for each in (log, damaged)], NOW_MS)) is None
-    assert len(cleaner) == 2
+    assert run(cleaner, damaged) is None
+    assert len(cleaner) == 1
     asyncio.run(cleaner.clean_dirtiest([], NOW_MS))
     assert len(cleaner) == 0
 
 
-def test_what_a_checkpoint_says_of_a_deleted_log_is_not_its_namesakes(tmp_path: Path) -> None:
-    log = dirty_log(tmp_path)
-    assert run(Cleaner(memory_bytes=MEMORY), log) is log
-    cleaner = Cleaner(memory_bytes=MEMORY)  # of the next start
-    log.segments[:-1] = []
-    assert run(cleaner, log) is None
-    shutil.rmtree(log.path)
-    namesake = PartitionLog.create(
-        log.path, partition=PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS
-    )
-    assert cleaner.first_dirty_offset(namesake) is None
-
-
-def test_a_new_topic_does_not_inherit_how_far_its_namesake_was_clean(tmp_path: Path) -> None:
+def test_what_grows_again_after_a_truncation_is_dirty(tmp_path: Path) -> None:
+    """Else a tombstone in it would go in its time, while the value that it hides stays for good."""
     log = dirty_log(tmp_path)
     cleaner = Cleaner(memory_bytes=MEMORY)
     assert run(cleaner, log) is log
-    shutil.rmtree(log.path)
-    namesake = PartitionLog.create(
-        log.path, partition=PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS
-    )
-    assert cleaner.first_dirty_offset(namesake) is None
-    for number in range(100):
-        put(namesake, ("k", "v" * number))
-    assert run(cleaner, namesake) is namesake
-    assert read_offsets(str(tmp_path), CLEANER_OFFSETS) == {PARTITION: namesake.active.base_offset}
+    put(log, ("k", "old"))
+    log.roll(NOW_MS)
+    assert run(cleaner, log) is log
+    clean_to, kept = log.end_offset, log.end_offset - 1
+    log.truncate_to(Offset(kept), now_ms=NOW_MS)
+    assert log.clean_to == kept
+    for value in ("new", "newer"):
+        put(log, ("other", value))
+    log.roll(NOW_MS)
+    assert log.end_offset > clean_to
+    log.update_config(config(cleanup_policy="compact", segment_bytes=4096, min_cleanable_dirty_ratio=0))
+    assert run(cleaner, log) is log
+    assert [each for each in stored(log) if each[1] == "other"] == [(kept + 1, "other", "newer")]
+
+
+@pytest.mark.parametrize("is_noted_before", [False, True], ids=["checkpoint then truncation", "noted, then truncated"])
+def test_what_grows_again_after_a_truncation_is_dirty_after_a_crash_too(
+    tmp_path: Path, *, is_noted_before: bool
+) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = filled(log_in(directories, used=COMPACT))
+    assert run(Cleaner(memory_bytes=MEMORY, checkpointing=directories.checkpointing), log) is log
+    noted = Checkpoints.of_clean_logs(str(tmp_path), [log], directories.checkpointing)
+    log.truncate_to(Offset(100), now_ms=NOW_MS)
+    if is_noted_before:
+        noted.write()
+    filled(log)
+    assert read_offsets(str(tmp_path), CLEANER_OFFSETS) == {PARTITION: log.clean_to}
+    assert log.clean_to is not None
+    assert log.clean_to <= 100
+    crash(directories)
+    assert log_in(LogDirectories.open([tmp_path], node_id=1), used=COMPACT).clean_to == log.clean_to
+
+
+@pytest.mark.parametrize("is_noted_before", [False, True], ids=["checkpoint then deletion", "noted, then deleted"])
+def test_a_new_topic_does_not_inherit_how_far_its_namesake_was_clean(tmp_path: Path, *, is_noted_before: bool) -> None:
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = filled(log_in(directories, used=COMPACT))
+    assert run(Cleaner(memory_bytes=MEMORY, checkpointing=directories.checkpointing), log) is log
+    noted = Checkpoints.of_clean_logs(str(tmp_path), [log], directories.checkpointing)
+    directories.delete(log)
+    job = directories.prepare(PARTITION, topic_id=TopicId(bytes(16)), config=COMPACT, now_ms=NOW_MS)
+    job.run()
+    forget_offsets_of([job])
+    namesake = filled(directories.settle(job))
+    if is_noted_before:
+        noted.write()
+    assert namesake.clean_to is None
+    crash(directories)
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    again = log_in(directories, topic_id=TopicId(bytes(16)), used=COMPACT)
+    assert again.clean_to is None
+    directories.close()
+
+
+@pytest.mark.parametrize("at", ["rewrite", "sync"])
+def test_a_log_that_is_truncated_during_a_round_is_not_clean_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Nothing that was cut comes back, although a segment that was cut is full again and sealed as before."""
+    log = dirty_log(tmp_path)
+    cut = log.segments[{"rewrite": 0, "sync": -2}[at]]
+    steps = 1 if at == "rewrite" else len(log.segments) - 1
+    where, name = {"rewrite": (rewriting.Round, "rewrite"), "sync": (cleaning, "sync_path")}[at]
+    before = getattr(where, name)
+
+    def step(*given: object) -> object:
+        nonlocal steps
+        made = before(*given)
+        steps -= 1
+        if steps == 0:
+            log.truncate_to(Offset(cut.base_offset + 1), now_ms=NOW_MS)
+            for number in range(300):
+                put(log, (f"new{number}", "v" * 50))
+        return made
+
+    monkeypatch.setattr(where, name, step)
+    assert run(Cleaner(memory_bytes=MEMORY), log) is None
+    assert steps <= 0
+    assert log.clean_to is None
+    assert [key for offset, key, _ in stored(log) if offset >= log.end_offset - 300] == [f"new{n}" for n in range(300)]
+    assert [offset for offset, _, _ in stored(log)] == sorted({offset for offset, _, _ in stored(log)})
+    assert not list(Path(log.path).glob("*.cleaned"))
+
+
+def test_a_log_that_is_truncated_while_it_is_read_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = dirty_log(tmp_path)
+    build_map = rewriting.Round.build_map
+
+    def cut_and_build_map(work: rewriting.Round) -> None:
+        log.truncate_to(Offset(log.segments[0].base_offset + 5), now_ms=NOW_MS)
+        build_map(work)
+
+    cleaner = Cleaner(memory_bytes=MEMORY)
+    with monkeypatch.context() as patch:
+        patch.setattr(rewriting.Round, "build_map", cut_and_build_map)
+        assert run(cleaner, log) is None
+    assert run(cleaner, filled(log)) is log
 
 
 def test_a_log_that_does_not_ask_for_it_is_not_compacted(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import TopicPartition
 from moldau.log.checkpoints import CLEANER_OFFSETS, read_offsets, read_partition_metadata
 from moldau.log.compaction.cleanable import Extent, measure
-from moldau.log.compaction.cleaner import clean_log
+from moldau.log.compaction.cleaning import clean_log
 from moldau.log.partition_log import PartitionLog
 from moldau.wire.batch import DELETE_HORIZON, batches, records
 from tests.apache_kafka import ApacheKafka, available

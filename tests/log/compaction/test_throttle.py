@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from moldau.log.compaction.cleaner import clean_log
+from moldau.log.compaction.cleaning import clean_log
 from moldau.log.compaction.throttle import Throttle
 from tests.log.compaction.test_compaction import MEMORY, dirt_of, dirty_log
 from tests.log.samples import NOW_MS

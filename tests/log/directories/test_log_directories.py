@@ -19,15 +19,9 @@ from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.errors import LogError
 from moldau.log.failure import SyncFailed
-from tests.log.samples import NOW_MS, append, contents, log_in
+from tests.log.samples import NOW_MS, append, contents, crash, log_in
 
 ORDERS = TopicPartition("orders", 0)
-
-
-def crash(directories: LogDirectories) -> None:
-    """Let go of the locks as the end of the process would, and of nothing else."""
-    for directory in directories._directories.values():
-        directory.lock.release()
 
 
 def test_a_folder_is_made_and_marked_as_ours(tmp_path: Path) -> None:
@@ -106,15 +100,16 @@ def test_a_clean_stop_leaves_checkpoints_and_the_next_start_takes_them(tmp_path:
     append(log, b"c")
     log.advance_log_start(log.end_offset, now_ms=NOW_MS)
     append(log, b"d")
-    directories.close(broker_epoch=9, high_watermarks={ORDERS: 4})
+    directories.high_watermark_of = {ORDERS: 3}.get
+    directories.close(broker_epoch=9)
     assert (tmp_path / ".kafka_cleanshutdown").read_text() == '{"version":0,"brokerEpoch":9}'
     assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\norders 0 4\n"
     assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\norders 0 3\n"
-    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\norders 0 4\n"
+    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\norders 0 3\n"
     directories = LogDirectories.open([tmp_path], node_id=1)
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
-    assert directories.high_watermark(ORDERS) == 4
     log = log_in(directories)
+    assert directories.high_watermark(log) == 3
     assert (log.log_start_offset, contents(log), log.recovery_point) == (3, [(3, b"d")], 4)
 
 
@@ -383,3 +378,26 @@ def test_a_lack_of_descriptors_is_one_line_however_many_are_refused(
     ]
     assert directories.failures == {}
     directories.close()
+
+
+@pytest.mark.parametrize("is_noted_before", [False, True], ids=["checkpoint then truncation", "noted, then truncated"])
+def test_a_log_that_was_truncated_before_its_start_is_not_emptied_after_a_crash(
+    tmp_path: Path, *, is_noted_before: bool
+) -> None:
+    """As a follower is whose leader was elected uncleanly: the checkpoint has a start that the log ends before."""
+    directories = LogDirectories.open([tmp_path], node_id=1)
+    log = log_in(directories, ORDERS)
+    for number in range(5):
+        append(log, b"%d" % number)
+    log.advance_log_start(Offset(4), now_ms=NOW_MS)
+    noted = directories.checkpoints()
+    if not is_noted_before:
+        noted.write()
+    log.truncate_to(Offset(2), now_ms=NOW_MS)
+    if is_noted_before:
+        noted.write()
+    append(log, b"new")
+    crash(directories)
+    again = log_in(LogDirectories.open([tmp_path], node_id=1), ORDERS)
+    assert (again.log_start_offset, again.end_offset) == (2, 3)
+    assert contents(again) == contents(log)

@@ -65,6 +65,104 @@ def test_a_flipped_bit_ends_the_log_there_and_says_what_is_lost(
     assert len(recovered.segments) == 2
 
 
+def flip(path: Path, at: int, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1 << bit
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("slot", [0, 3, 5, 11])
+@pytest.mark.parametrize("segments", ["one", "many"])
+def test_a_flipped_bit_in_an_offset_ends_the_log_there(tmp_path: Path, segments: str, slot: int) -> None:
+    """Checksums don't cover base offsets."""
+    settings = SMALL if segments == "many" else config()
+    log = create(tmp_path / "whole", settings)
+    written = fill(log)
+    log.close()
+    folder = next(each for each in reversed(log.segments) if each.base_offset <= slot)
+    at = (slot - folder.base_offset) * len(batch([written[0][1]]))
+    path = Path(folder.path)
+    if slot == 11:
+        at = path.stat().st_size - len(batch([written[-1][1]]))
+    for bit in range(64):
+        damaged = tmp_path / f"bit-{bit}"
+        shutil.copytree(tmp_path / "whole", damaged)
+        flip(damaged / path.relative_to(tmp_path / "whole"), at + 7 - bit // 8, bit % 8)
+        recovered = reopen(damaged, settings, clean=False, recovery_point=folder.base_offset)
+        assert contents(recovered) == written[:slot], bit
+        assert recovered.end_offset == slot
+        append(recovered, b"next")
+        assert contents(recovered)[-1] == (slot, b"next")
+        shutil.rmtree(damaged)
+
+
+def test_a_flipped_bit_in_an_epoch_ends_the_log_there(tmp_path: Path) -> None:
+    log = create(tmp_path / "whole")
+    written = fill(log)
+    log.close()
+    path, size = Path(log.active.path), len(batch([written[0][1]]))
+    for bit in range(31):
+        damaged = tmp_path / f"bit-{bit}"
+        shutil.copytree(tmp_path / "whole", damaged)
+        # The sixth is of epoch 1, and so is the seventh: whatever becomes of its epoch is above or below both.
+        flip(damaged / path.relative_to(tmp_path / "whole"), 5 * size + 12 + 3 - bit // 8, bit % 8)
+        recovered = reopen(damaged, clean=False)
+        assert contents(recovered) == written[:5], bit
+        assert recovered.epochs.entries == log.epochs.entries[:2]
+        shutil.rmtree(damaged)
+
+
+def follow(log: PartitionLog, *offsets: int) -> None:
+    for offset in offsets:
+        log.append_as_follower(batch([b"x"], base_offset=offset, leader_epoch=0), now_ms=NOW_MS)
+
+
+def test_gaps_that_compaction_left_are_no_damage(tmp_path: Path) -> None:
+    log = create(tmp_path, config(cleanup_policy="compact"))
+    follow(log, 0, 1, 5, 9)
+    log.close()
+    assert [offset for offset, _ in contents(reopen(tmp_path, log.config, clean=False))] == [0, 1, 5, 9]
+    # A topic that was compacted once: only after the last batch nothing tells a gap from damage.
+    assert [offset for offset, _ in contents(reopen(tmp_path, config(), clean=False))] == [0, 1, 5]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_segment_that_power_left_without_its_end_ends_the_log(tmp_path: Path, left: int) -> None:
+    """All batches that are left are whole: only where the next segment begins shows that some are missing."""
+    log = create(tmp_path / "whole", SMALL)
+    written = fill(log)
+    log.close()
+    second, third = log.segments[1:3]
+    end = second.base_offset + left
+    cut = tmp_path / "cut"
+    shutil.copytree(tmp_path / "whole", cut)
+    os.truncate(cut / Path(second.path).relative_to(tmp_path / "whole"), left * len(batch([written[0][1]])))
+    recovered = reopen(cut, SMALL, clean=False, recovery_point=second.base_offset, may_have_holes=True)
+    assert (contents(recovered), recovered.end_offset) == (written[:end], end)
+    append(recovered, b"next")
+    assert contents(recovered)[-1] == (end, b"next")
+    assert third.base_offset not in [each.base_offset for each in recovered.segments]
+
+
+@pytest.mark.parametrize(
+    ("cleanup_policy", "is_synced", "may_have_holes"),
+    [("compact", False, True), ("delete", True, True), ("delete", False, False)],
+)
+def test_a_gap_between_segments_that_power_did_not_leave_is_no_damage(
+    tmp_path: Path, cleanup_policy: str, is_synced: bool, may_have_holes: bool
+) -> None:
+    """Compaction left it, in this log or in the one that it was copied from."""
+    settings = config(segment_bytes=150, cleanup_policy=cleanup_policy)
+    log = create(tmp_path, settings)
+    follow(log, 0, 1, 5, 6)
+    log.close()
+    assert [each.base_offset for each in log.segments] == [0, 5]
+    Path(log.segments[0].prefix + ".txnindex").write_bytes(b"damaged")  # so that it is scanned, synced or not
+    point = 5 if is_synced else 0
+    recovered = reopen(tmp_path, settings, clean=False, recovery_point=point, may_have_holes=may_have_holes)
+    assert [offset for offset, _ in contents(recovered)] == [0, 1, 5, 6]
+
+
 def test_below_the_recovery_point_nothing_is_read(tmp_path: Path) -> None:
     log = create(tmp_path, SMALL)
     fill(log)

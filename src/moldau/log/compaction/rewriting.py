@@ -289,8 +289,7 @@ def swap(log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, now_ms: in
     first = next((place for place, each in enumerate(log.segments) if each is old[0]), -1)
     same = first >= 0 and all(map(is_, log.segments[first : first + len(old)], old)) and LOG in present
     if log.is_deleted or not same or first + len(old) >= len(log.segments):
-        for suffix in present:
-            remove_if_there(cleaned.prefix + suffix + CLEANED)
+        discard(cleaned)
         return False
     with log.storage():
         _announce_swap(cleaned, present)
@@ -302,6 +301,12 @@ def swap(log: PartitionLog, old: Sequence[Segment], cleaned: Cleaned, now_ms: in
     segment.keeper = log.active.keeper
     log.segments[first : first + len(old)] = [segment]
     return True
+
+
+def discard(cleaned: Cleaned) -> None:
+    """Remove a cleaned segment that is not put in place; what is left of it then is never swapped."""
+    for suffix in SEGMENT_SUFFIXES:
+        remove_if_there(cleaned.prefix + suffix + CLEANED)
 
 
 def _announce_swap(cleaned: Cleaned, present: Sequence[str]) -> None:

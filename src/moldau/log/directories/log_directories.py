@@ -7,75 +7,34 @@ import errno
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Set
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from threading import Lock
 
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import TopicId, TopicPartition
-from moldau.log.checkpoints import (
-    CLEAN_SHUTDOWN,
-    HIGH_WATERMARKS,
-    LOG_START_OFFSETS,
-    RECOVERY_POINTS,
-    write_clean_shutdown,
-    write_offsets,
-)
+from moldau.log.checkpoints import CLEAN_SHUTDOWN, write_clean_shutdown
+from moldau.log.directories.closing import close_all
+from moldau.log.directories.doubles import settle_doubles
+from moldau.log.directories.future_log import promote
 from moldau.log.directories.lock import DirectoryLock
 from moldau.log.directories.log_directory import LogDirectory
 from moldau.log.directories.meta_properties import NoPlace, UnusableDirectory, claim
-from moldau.log.directories.opening import Home, LogJob, topic_id_of
+from moldau.log.directories.offset_checkpoints import Checkpoints, lower_offsets
+from moldau.log.directories.opening import Home, LogJob
 from moldau.log.directories.state import EVENTS, Event, State
-from moldau.log.errors import LogError
 from moldau.log.failure import judge
 from moldau.log.files import remove_if_there, sync_path
-from moldau.log.maintenance.removal import DELETED_FOLDER, remove, set_aside
+from moldau.log.maintenance.removal import DELETED_FOLDER, FUTURE_FOLDER, STRAY_FOLDER, remove, set_aside
 from moldau.log.open_files import OpenFiles
 from moldau.log.partition_log import PartitionLog
 
 LOGGER = logging.getLogger(__name__)
 
-CLOSING_THREADS = 8  # they wait for fsync, which disks do several of at a time
 NO_BROKER_EPOCH = -1
 _FOLDER = re.compile(r"(.+)-(0|[1-9]\d{0,9})")
-_NOT_PARTITIONS = (DELETED_FOLDER, "-stray", "-future")
-
-
-class Checkpoints(NamedTuple):
-    """Offsets for each file in each log directory, noted log by log; writing them may be left to a thread."""
-
-    files: list[tuple[str, str, dict[TopicPartition, int]]]
-
-    @classmethod
-    def of_directories(cls, paths: Iterable[str]) -> Checkpoints:
-        return cls([(path, name, {}) for path in paths for name in (RECOVERY_POINTS, LOG_START_OFFSETS)])
-
-    def note(self, log: PartitionLog) -> None:
-        home = os.path.dirname(log.path)
-        for path, name, offsets in self.files:
-            if path != home:
-                continue
-            if name is RECOVERY_POINTS:
-                offsets[log.partition] = log.recovery_point
-            elif name is LOG_START_OFFSETS and log.log_start_offset > log.segments[0].base_offset:
-                offsets[log.partition] = log.log_start_offset
-
-    def write(self, only: str | None = None) -> None:
-        for directory, name, offsets in self.files:
-            if only is None or directory == only:
-                write_offsets(directory, name, offsets)
-
-    def write_all(self) -> dict[str, OSError]:
-        """Write those of every directory; gives the failures, for whoever owns the directories to judge."""
-        failures: dict[str, OSError] = {}
-        for directory in dict.fromkeys(each[0] for each in self.files):
-            try:
-                self.write(directory)
-            except OSError as failure:
-                failures[directory] = failure
-        return failures
+_NOT_PARTITIONS = (DELETED_FOLDER, STRAY_FOLDER, FUTURE_FOLDER)
 
 
 def _unmark(directory: LogDirectory) -> None:
@@ -85,24 +44,6 @@ def _unmark(directory: LogDirectory) -> None:
         sync_path(directory.path)
 
 
-def _refuse_doubles(directories: list[LogDirectory]) -> None:
-    """Of two folders of one partition of one topic nobody can say which one has the records that count.
-
-    Two topics of one name are another thing: one was deleted while its directory was offline.
-    """
-    homes: dict[TopicPartition, str] = {}
-    for each in directories:
-        for partition in each.folders:
-            other = homes.setdefault(partition, each.path)
-            if other == each.path:
-                continue
-            ids = {topic_id_of(f"{path}/{partition}") for path in (other, each.path)}
-            if len(ids) == 1 or None in ids:
-                raise UnusableDirectory(
-                    f"{partition} is in {other} and in {each.path}; move one of the two folders away"
-                )
-
-
 class LogDirectories:
     """All log directories of one broker, locked. One event loop owns it, as it owns the logs."""
 
@@ -110,12 +51,16 @@ class LogDirectories:
         self._directories = {each.path: each for each in directories}
         self._logs: dict[TopicPartition, PartitionLog] = {}
         self._doomed: list[str] = []
+        self.checkpointing = Lock()  # held by threads that write checkpoints
         self.open_files = OpenFiles()
         self.is_started = False  # all partitions of the image are open
+        self.may_have_holes = False  # power was lost, and others have what is missing
         self.on_offline: Callable[[str, list[TopicPartition]], None] | None = None
+        self.on_room: Callable[[], None] | None = None  # a directory is full, and still is so, or has room again
+        self.high_watermark_of: Callable[[TopicPartition], int | None] = lambda _: None
         for each in directories:
             self._look_around(each)
-        _refuse_doubles(directories)
+        self._doomed += settle_doubles(directories)
         for each in directories:
             _unmark(each)
 
@@ -146,7 +91,7 @@ class LogDirectories:
         for entry in os.scandir(directory.path):
             if not entry.is_dir():
                 continue
-            if entry.name.endswith(DELETED_FOLDER):
+            if entry.name.endswith((DELETED_FOLDER, FUTURE_FOLDER)):  # a move that did not end is begun anew, if at all
                 self._doomed.append(entry.path)
             elif (match := _FOLDER.fullmatch(entry.name)) and not entry.name.endswith(_NOT_PARTITIONS):
                 directory.folders.add(TopicPartition(match[1], int(match[2])))
@@ -177,10 +122,6 @@ class LogDirectories:
     def directory_id(self, path: Path | str) -> str:
         return self._directories[str(path)].meta.directory_id
 
-    def high_watermark(self, partition: TopicPartition) -> int:
-        """What was known to be committed before the last stop; 0 when nothing is."""
-        return max((each.high_watermarks.get(partition, 0) for each in self._directories.values()), default=0)
-
     def fail(self, path: Path | str, failure: OSError) -> None:
         """The disk refused something in a directory: one that has failed takes all its partitions offline."""
         directory = self._directories[str(path)]
@@ -191,6 +132,7 @@ class LogDirectories:
         elif directory.advance(event, reason):
             if directory.state is State.FULL:
                 LOGGER.error("log directory %s is full: %s", path, reason)
+                self._tell_of_room()
             else:
                 self._take_offline(directory, failure)
 
@@ -206,33 +148,65 @@ class LogDirectories:
         if self.on_offline is not None:
             self.on_offline(directory.path, gone)
 
+    def tell_of_failures(self) -> None:
+        """Of all that there were, once more."""
+        for directory in self._directories.values():
+            if directory.state is State.OFFLINE and self.on_offline is not None:
+                self.on_offline(directory.path, self.partitions_in(directory.path))
+            elif directory.state is State.FULL:
+                self._tell_of_room()
+
     def look_for_room(self) -> None:
         """See whether full directories can be written to again; may be called as often as one likes."""
         for directory in self._directories.values():
-            if directory.state is State.FULL and directory.has_room():
+            if directory.state is not State.FULL:
+                continue
+            if directory.has_room():
                 self._written(directory)
+            else:
+                self._tell_of_room()
 
     def _written(self, directory: LogDirectory) -> None:
         if directory.advance(Event.WRITTEN):
             LOGGER.info("log directory %s has room again", directory.path)
+            self._tell_of_room()
+
+    def _tell_of_room(self) -> None:
+        if self.on_room is not None:
+            self.on_room()
+
+    def partitions_in(self, path: Path | str) -> list[TopicPartition]:
+        return sorted(self._directories[str(path)].folders & self._logs.keys())
 
     def _places(self) -> list[LogDirectory]:
         """Where a new partition may go, best first: the fewest partitions, and last where there was no room before."""
         usable = [each for each in self._directories.values() if each.state is not State.OFFLINE]
         return sorted(usable, key=lambda each: (each.state is State.FULL, len(each.folders)))
 
-    def has_folder(self, partition: TopicPartition) -> bool:
-        return any(partition in each.folders for each in self._directories.values())
+    def has_folder(self, partition: TopicPartition, *, among: Set[str] | None = None) -> bool:
+        """In any directory, or `among` those with these ids."""
+        return any(
+            partition in each.folders and (among is None or each.meta.directory_id in among)
+            for each in self._directories.values()
+        )
 
     def prepare(self, partition: TopicPartition, *, topic_id: TopicId, config: TopicConfig, now_ms: int) -> LogJob:
         """What it takes to open or create a log. Run it in any thread, then `settle` it, whatever came of it."""
         homes = [
-            Home(each.path, each.clean, each.recovery_points.get(partition, 0), each.starts.get(partition, 0))
+            Home(
+                each.path,
+                each.clean,
+                recovery_point=each.recovery_points.get(partition, 0),
+                log_start_offset=each.starts.get(partition, 0),
+                high_watermark=each.high_watermarks.get(partition, 0),
+                clean_to=each.clean_to.get(partition),
+                may_have_holes=self.may_have_holes,
+            )
             for each in self._directories.values()
             if partition in each.folders
         ]
         places = [each.path for each in self._places()]
-        job = LogJob(partition, topic_id, config, now_ms, homes, places, self._logs.get(partition))
+        job = LogJob(partition, topic_id, config, now_ms, homes, places, self.checkpointing, self._logs.get(partition))
         if not homes and places:
             self._directories[places[0]].folders.add(partition)  # so that the next one goes elsewhere
             job.reserved = places[0]
@@ -252,14 +226,35 @@ class LogDirectories:
             if all(refused != path for refused, _ in job.refusals):
                 self._written(home)
             home.folders.add(job.partition)
+            home.forget_offsets(job.partition)
         if home.state is State.OFFLINE:  # since the job was prepared
             job.log.offline = home.failure
         if job.partition not in self._logs:
-            job.log.on_failure = partial(self.fail, path)
-            for segment in job.log.segments:
-                segment.keeper = self.open_files
-            self._logs[job.partition] = job.log
+            self._adopt(job.log, path)
         return job.log
+
+    def _adopt(self, log: PartitionLog, path: str) -> None:
+        log.on_failure = partial(self.fail, path)
+        log.on_gone_back = partial(lower_offsets, path, lock=self.checkpointing, high_watermark=self.high_watermark)
+        for segment in log.segments:
+            segment.keeper = self.open_files
+        self._logs[log.partition] = log
+
+    def replace(self, log: PartitionLog, future: PartitionLog) -> None:
+        """A log in another directory has all that this one has, and takes its place; if that fails nothing changes."""
+        promote(future, log)
+        path = os.path.dirname(future.path)
+        self.delete(log)
+        self._directories[path].folders.add(future.partition)
+        self._directories[path].forget_offsets(future.partition)
+        self._adopt(future, path)
+
+    def discard(self, future: PartitionLog) -> None:
+        """A log that takes no other's place is deleted soon."""
+        future.is_deleted = True
+        for segment in future.segments:
+            segment.forget()
+        self.doom(future.path)
 
     def delete(self, log: PartitionLog) -> None:
         """Free the partition's name at once and its disk soon; a folder that can't be renamed is no topic's then."""
@@ -324,25 +319,25 @@ class LogDirectories:
     def usable_paths(self) -> list[str]:
         return [each.path for each in self._directories.values() if each.state is not State.OFFLINE]
 
-    def checkpoints(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> Checkpoints:
-        """Recovery points and log starts of all log directories, and the high watermarks if they are given."""
-        pending = Checkpoints.of_directories(self.usable_paths)
+    def high_watermark(self, log: PartitionLog) -> int:
+        """What is committed; of a partition that serves nobody, what was when the directory was opened."""
+        known = self.high_watermark_of(log.partition)
+        if known is None:
+            known = self._directories[os.path.dirname(log.path)].high_watermarks.get(log.partition, 0)
+        return known
+
+    def checkpoints(self) -> Checkpoints:
+        """Recovery points, log starts and high watermarks of all log directories."""
+        pending = Checkpoints.of_high_watermarks(self.usable_paths, self.checkpointing, self.high_watermark)
+        pending.files.extend(Checkpoints.of_directories(self.usable_paths, self.checkpointing).files)
         for log in self._logs.values():
             pending.note(log)
-        if high_watermarks is not None:
-            for path in self.usable_paths:
-                here = self._directories[path].folders & self._logs.keys()
-                pending.files.append((path, HIGH_WATERMARKS, {each: high_watermarks.get(each, 0) for each in here}))
         return pending
 
-    def close(
-        self, *, broker_epoch: int = NO_BROKER_EPOCH, high_watermarks: Mapping[TopicPartition, int] | None = None
-    ) -> None:
+    def close(self, *, broker_epoch: int = NO_BROKER_EPOCH) -> None:
         """Stop cleanly. A log directory with a log that could not be closed is recovered at the next start."""
-        if high_watermarks is None:
-            high_watermarks = {partition: int(log.end_offset) for partition, log in self._logs.items()}
-        unclean = _close_all(log for log in self._logs.values() if log.offline is None)
-        offsets = self.checkpoints(high_watermarks)
+        unclean = close_all(log for log in self._logs.values() if log.offline is None)
+        offsets = self.checkpoints()
         for path, directory in self._directories.items():
             if directory.state is State.OFFLINE:
                 continue
@@ -364,29 +359,12 @@ class LogDirectories:
             self.close()
             return
         clean = [each.path for each in self._directories.values() if each.clean and each.state is not State.OFFLINE]
-        unclean = _close_all(log for log in self._logs.values() if os.path.dirname(log.path) in clean)
+        unclean = close_all(log for log in self._logs.values() if os.path.dirname(log.path) in clean)
         for path in clean:
             if path not in unclean:
                 with contextlib.suppress(OSError):  # then the next start recovers what it need not
                     write_clean_shutdown(path, NO_BROKER_EPOCH)
         _release(each.lock for each in self._directories.values())
-
-
-def _close_all(logs: Iterable[PartitionLog]) -> set[str]:
-    """The directories of those that could not be closed."""
-    with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="moldau-close") as pool:
-        return {os.path.dirname(log.path) for log in pool.map(_close, logs) if log is not None}
-
-
-def _close(log: PartitionLog) -> PartitionLog | None:
-    """The log, if it could not be closed."""
-    log.on_failure = None  # it is a thread that closes, and the directory's state no longer matters
-    try:
-        log.close()
-    except (LogError, OSError) as failure:
-        LOGGER.error("%s could not be closed: %s", log.partition, failure)
-        return log
-    return None
 
 
 def _release(locks: Iterable[DirectoryLock]) -> None:

@@ -10,6 +10,7 @@ import os
 from moldau.core.ids import TopicPartition
 from moldau.core.repeated_line import RepeatedLine
 from moldau.log.checkpoints import (
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
     RECOVERY_POINTS,
@@ -34,8 +35,8 @@ class LogDirectory:
     """One log directory and what its checkpoints said when it was opened."""
 
     __slots__ = (
-        "clean", "failure", "folders", "high_watermarks", "lock", "meta", "passing", "path", "recovery_points",
-        "starts", "state",
+        "clean", "clean_to", "failure", "folders", "high_watermarks", "lock", "meta", "passing", "path",
+        "recovery_points", "starts", "state",
     )  # fmt: skip
 
     def __init__(self, path: str, lock: DirectoryLock, meta: MetaProperties) -> None:
@@ -50,6 +51,12 @@ class LogDirectory:
         self.recovery_points = _offsets(path, RECOVERY_POINTS)
         self.starts = _offsets(path, LOG_START_OFFSETS)
         self.high_watermarks = _offsets(path, HIGH_WATERMARKS)
+        self.clean_to = _offsets(path, CLEANER_OFFSETS)
+
+    def forget_offsets(self, partition: TopicPartition) -> None:
+        """What the checkpoints said is about another partition that had this name."""
+        for offsets in (self.recovery_points, self.starts, self.high_watermarks, self.clean_to):
+            offsets.pop(partition, None)
 
     def advance(self, event: Event, failure: str = "") -> bool:
         """Go where the table of states says; True when that is another state."""

@@ -9,13 +9,17 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
+
+import msgspec
 
 from moldau.core.config.topic import TopicConfig
 from moldau.core.ids import TopicId, TopicPartition
 from moldau.log.checkpoints import CorruptCheckpoint, read_partition_metadata, write_partition_metadata
 from moldau.log.directories.meta_properties import NoPlace, UnusableDirectory
+from moldau.log.directories.offset_checkpoints import forget_offsets
 from moldau.log.maintenance import recovery
 from moldau.log.maintenance.removal import set_stray_aside
 from moldau.log.partition_log import PartitionLog
@@ -23,14 +27,16 @@ from moldau.log.partition_log import PartitionLog
 LOGGER = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(msgspec.Struct, frozen=True):
     """A log directory that has a folder for the partition, and what its checkpoints say of it."""
 
     path: str
     clean: bool
     recovery_point: int
     log_start_offset: int
+    high_watermark: int
+    clean_to: int | None
+    may_have_holes: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -43,12 +49,14 @@ class LogJob:
     now_ms: int
     homes: Sequence[Home]
     places: Sequence[str]
+    checkpointing: Lock  # held by who writes the checkpoints of log directories
     log: PartitionLog | None = None
     is_new: bool = False
     reserved: str | None = None  # the place that counts the partition already
     strayed: list[str] = field(default_factory=list)  # log directories whose folder of the name was another topic's
     failure: UnusableDirectory | None = None
     refusals: list[tuple[str, OSError]] = field(default_factory=list)
+    high_watermark: int = 0  # of the checkpoint
     scanned_bytes: int = 0
     cut_bytes: int = 0
 
@@ -78,6 +86,14 @@ class LogJob:
         self.log = None
         return True
 
+    def forget(self, failure: OSError) -> None:
+        """Leave no trace of a log that was created, for the log directory's checkpoints could not be."""
+        assert self.log is not None, "it was created"
+        self.refuse(failure)
+        shutil.rmtree(self.log.path, ignore_errors=True)
+        self.failure = NoPlace(f"checkpoints beside {self.log.path} can't be written: {failure}")
+        self.log = None
+
     def _is_of_topic(self, home: Home) -> bool:
         """A folder of an older topic of that name makes room."""
         path = f"{home.path}/{self.partition}"
@@ -100,14 +116,18 @@ class LogJob:
     def _open(self, home: Home) -> PartitionLog:
         path = f"{home.path}/{self.partition}"
         start = recovery.Start(
-            str(self.partition), self.config, home.clean, home.recovery_point, home.log_start_offset, self.now_ms
-        )
+            str(self.partition), self.config, home.clean, home.recovery_point, home.log_start_offset, self.now_ms,
+            home.may_have_holes,
+        )  # fmt: skip
         try:
             loaded = recovery.load(path, start)
         except (OSError, ValueError) as wrong:
             raise UnusableDirectory(f"{path} can't be opened: {wrong}") from wrong
+        self.high_watermark = home.high_watermark
         self.scanned_bytes, self.cut_bytes = loaded.scanned_bytes, loaded.cut_bytes
-        return PartitionLog(loaded, partition=self.partition, topic_id=self.topic_id)
+        log = PartitionLog(loaded, partition=self.partition, topic_id=self.topic_id)
+        log.clean_to = None if home.clean_to is None else min(home.clean_to, log.end_offset)
+        return log
 
     def _create(self) -> PartitionLog:
         """In the best place, or the next one when that cannot be written to."""
@@ -137,6 +157,24 @@ class LogJob:
             LOGGER.warning(
                 "%s is in the way of a new topic; keeping it as %s", path, set_stray_aside(path, self.partition)
             )
+
+
+def forget_offsets_of(jobs: Iterable[LogJob]) -> None:
+    """Nothing that is in a checkpoint is about logs that were just created; may run in any thread.
+
+    A crash that comes before the next checkpoint would find the start of a deleted topic there, behind the end of the
+    new one, which would be taken for a log without its files, and emptied.
+    """
+    created: dict[str, list[LogJob]] = {}
+    for job in jobs:
+        if job.is_new and job.log is not None:
+            created.setdefault(os.path.dirname(job.log.path), []).append(job)
+    for directory, new in created.items():
+        try:
+            forget_offsets(directory, {job.partition for job in new}, new[0].checkpointing)
+        except OSError as failure:
+            for job in new:
+                job.forget(failure)
 
 
 def topic_id_of(path: str) -> TopicId | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,15 +25,14 @@ from moldau.log.files import (
 )
 from moldau.log.indexes.transaction_index import AbortedTransaction, append_aborted, is_damaged
 from moldau.log.leader_epochs import LeaderEpochs
+from moldau.log.maintenance.scanning import scan, sound_batches
 from moldau.log.producers.end_transaction_marker import read_marker
 from moldau.log.producers.producer_snapshot import load_latest, write_snapshot
 from moldau.log.producers.producer_state import ProducerStates
-from moldau.log.segment import BODY_BYTES_MIN, Segment
-from moldau.wire.batch import HEADER_BYTES, MAGIC, BatchHeader, read_header, verify_crc
+from moldau.log.segment import Segment
+from moldau.wire.batch import BatchHeader
 
 LOGGER = logging.getLogger(__name__)
-
-SCAN_BYTES = 4 * 1024 * 1024  # one read of recovery; a batch that is larger gets a read of its own
 
 
 class Start(NamedTuple):
@@ -46,6 +44,8 @@ class Start(NamedTuple):
     recovery_point: int
     log_start_offset: int
     now_ms: int
+    may_have_holes: bool = False
+    """A loss of power may have left a segment without its end, and the ones after it whole."""
 
 
 @dataclass(slots=True)
@@ -188,20 +188,44 @@ def _recover(loaded: Loaded, start: Start) -> None:
             log_start_offset=start.log_start_offset, end_offset=segment.base_offset,
         )  # fmt: skip
         loaded.scanned_bytes += segment.size
-        lost = recover_segment(segment, loaded.producers, loaded.epochs)
+        following_offset = segments[slot + 1].base_offset if slot + 1 < len(segments) else None
+        lost = recover_segment(
+            segment, loaded.producers, loaded.epochs,
+            following_offset=following_offset, may_have_gaps=start.config.compact,
+        )  # fmt: skip
         loaded.cut_bytes += lost
-        if lost:
-            for later in segments[slot + 1 :]:
-                LOGGER.warning("%s: deleted, because the log ends before it", later.path)
-                loaded.cut_bytes += later.size
-                for suffix in SEGMENT_SUFFIXES:
-                    remove_if_there(later.prefix + suffix)
-            del segments[slot + 1 :]
+        if lost or (following_offset is not None and _has_hole(segment, following_offset, start)):
+            _delete_from(loaded, slot + 1)
             break
         if slot + 1 < len(segments):
             _snapshot_at(loaded, segments[slot + 1].base_offset)
     if loaded.epochs.entries != before:
         write_leader_epochs(loaded.path, loaded.epochs)
+
+
+def _has_hole(segment: Segment, following_offset: int, start: Start) -> bool:
+    """Whether records were lost between a segment and the next one, which begins at `following_offset`.
+
+    The last batch that is there is whole, so that only the next segment tells. Compaction leaves such gaps, too.
+    """
+    if not start.may_have_holes or start.config.compact or following_offset <= start.recovery_point:
+        return False
+    end = segment.next_offset()
+    if end < following_offset:
+        LOGGER.warning(
+            "%s: ends at offset %d, but the next segment begins at %d; the records in between are lost here",
+            segment.path, end, following_offset,
+        )  # fmt: skip
+    return end < following_offset
+
+
+def _delete_from(loaded: Loaded, slot: int) -> None:
+    for later in loaded.segments[slot:]:
+        LOGGER.warning("%s: deleted, because the log ends before it", later.path)
+        loaded.cut_bytes += later.size
+        for suffix in SEGMENT_SUFFIXES:
+            remove_if_there(later.prefix + suffix)
+    del loaded.segments[slot:]
 
 
 def _snapshot_at(loaded: Loaded, offset: int) -> None:
@@ -211,13 +235,21 @@ def _snapshot_at(loaded: Loaded, offset: int) -> None:
         loaded.snapshot_offsets = sorted([*loaded.snapshot_offsets, offset])
 
 
-def recover_segment(segment: Segment, producers: ProducerStates, epochs: LeaderEpochs) -> int:
+def recover_segment(
+    segment: Segment,
+    producers: ProducerStates,
+    epochs: LeaderEpochs,
+    *,
+    following_offset: int | None,
+    may_have_gaps: bool,
+) -> int:
     """Check a segment, build its indexes and note its producers; gives the bytes that were cut off its end."""
     remove_if_there(segment.prefix + TRANSACTION_INDEX)
     size = segment.size
     segment.reset_indexes()
     end, next_offset = 0, segment.base_offset
-    for position, header, batch in scan(segment, check=True):
+    sound = sound_batches(segment, epochs, following_offset=following_offset, may_have_gaps=may_have_gaps)
+    for position, header, batch in sound:
         segment.note(header.last_offset, header.max_timestamp, position=position, size=len(batch))
         if header.leader_epoch > epochs.latest:
             epochs.assign(header.leader_epoch, header.base_offset)
@@ -235,28 +267,6 @@ def recover_segment(segment: Segment, producers: ProducerStates, epochs: LeaderE
     segment.offset_index.entries.unload()
     segment.time_index.entries.unload()
     return size - end
-
-
-def scan(segment: Segment, *, check: bool) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """The batches of a segment up to the first that is not sound, each with its position."""
-    file = segment.open()
-    position, end, size = 0, segment.base_offset, segment.size
-    window, at = memoryview(b""), 0
-    while position + HEADER_BYTES <= size:
-        if len(window) - at < HEADER_BYTES:
-            window, at = memoryview(os.pread(file.fd, SCAN_BYTES, position)), 0
-        header = read_header(window, at)
-        length = header.length_bytes
-        if header.body_bytes < BODY_BYTES_MIN or position + length > size or header.magic != MAGIC:
-            return
-        if len(window) - at < length:
-            window, at = memoryview(os.pread(file.fd, max(SCAN_BYTES, length), position)), 0
-        if check and (header.base_offset < end or header.last_offset_delta < 0 or not verify_crc(window, at, header)):
-            return
-        end = header.next_offset
-        yield position, header, window[at : at + length]
-        position += length
-        at += length
 
 
 def _replay(

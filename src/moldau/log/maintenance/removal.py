@@ -17,6 +17,7 @@ LOGGER = logging.getLogger(__name__)
 
 DELETED_FOLDER = "-delete"
 STRAY_FOLDER = "-stray"
+FUTURE_FOLDER = "-future"
 FOLDER_NAME_CHARS_MAX = 255
 
 
@@ -113,6 +114,11 @@ def deleted_folder_name(partition: TopicPartition) -> str:
 def stray_folder_name(partition: TopicPartition) -> str:
     """Kafka's name for a folder that no topic owns."""
     return _unique_name(partition, STRAY_FOLDER)
+
+
+def future_folder_name(partition: TopicPartition) -> str:
+    """Kafka's name for a folder that is to take the place of another log directory's."""
+    return _unique_name(partition, FUTURE_FOLDER)
 
 
 def _unique_name(partition: TopicPartition, kind: str) -> str:

@@ -31,20 +31,37 @@ def truncate_to(log: PartitionLog, offset: Offset, now_ms: int) -> bool:
     if offset < log.segments[0].base_offset:
         restart_at(log, offset, now_ms)
         return True
+    _go_back(log, offset)
     _drop(log, [segment for segment in reversed(log.segments) if segment.base_offset > offset], now_ms)
     log.active = log.segments[-1]
     log.end_offset = Offset(log.active.truncate_to(offset))
     truncate_aborted(log.active.prefix + TRANSACTION_INDEX, offset)
-    log.log_start_offset = min(log.log_start_offset, log.end_offset)
-    log.recovery_point = min(log.recovery_point, log.end_offset)
+    if log.end_offset < offset:  # which was within a batch
+        _go_back(log, log.end_offset)
     log.hints.clear()
     _truncate_epochs(log, log.end_offset)
     _reload_producers(log)
     return True
 
 
+def _go_back(log: PartitionLog, offset: Offset) -> None:
+    """Neither starts nor is synced or clean beyond an offset, also according to checkpoints, before anything goes.
+
+    After a crash a log that ends before its start would be taken for one that lost its files, and emptied. What grows
+    again below where it was clean would keep old values, and lose the tombstones that hide them.
+    """
+    log.truncations += 1
+    log.log_start_offset = min(log.log_start_offset, offset)
+    log.recovery_point = min(log.recovery_point, offset)
+    if log.clean_to is not None:
+        log.clean_to = min(log.clean_to, offset)
+    if log.on_gone_back is not None:
+        log.on_gone_back(log)
+
+
 def restart_at(log: PartitionLog, offset: Offset, now_ms: int) -> None:
     """Empty the log and let it go on at an offset: what the leader has of it begins there."""
+    _go_back(log, offset)
     _drop(log, log.segments[::-1], now_ms)
     log.segments = [new_segment(log, offset, now_ms)]
     log.active = log.segments[0]

@@ -86,7 +86,7 @@ def in_sequence(last_sequence: int, next_sequence: int) -> bool:
 class ProducerStates:
     """The producers of one partition, up to `end_offset`."""
 
-    __slots__ = ("end_offset", "name", "ongoing", "producers", "refused", "unreplicated")
+    __slots__ = ("end_offset", "guards", "name", "ongoing", "producers", "refused", "unreplicated")
 
     def __init__(self, name: str, end_offset: int = 0) -> None:
         self.name = name
@@ -94,7 +94,10 @@ class ProducerStates:
         self.producers: dict[int, ProducerStateEntry] = {}
         self.refused: dict[int, tuple[int, int]] = {}  # epoch and sequence that unknown producers have to begin with
         self.ongoing: dict[int, int] = {}  # first offset to producer id; offsets grow, so the oldest comes first
-        self.unreplicated: deque[tuple[int, int]] = deque()  # first offset and the marker's, by which they are sorted
+        self.unreplicated: deque[tuple[int, int]] = deque()
+        """First offset and the marker's of finished transactions, sorted by both: one that began after a transaction
+        that ended later is left out, for that other one holds readers back at least as long."""
+        self.guards: dict[object, int] = {}  # producer ids of transactions whose coordinator is being asked
 
     def admit(self, header: BatchHeader, *, offset: int, origin: Origin, verified: bool) -> SentBatch | None:
         """Check a data batch. A client's retry is not refused: the batch that it repeats is given back instead."""
@@ -118,6 +121,22 @@ class ProducerStates:
         """Whether this epoch of a producer has an open transaction here; that of an epoch before is another one."""
         producer = self.producers.get(producer_id)
         return producer is not None and producer.transaction_start >= 0 and producer.epoch == epoch
+
+    def guard(self, producer_id: int) -> object:
+        """To be kept while a transaction's coordinator is asked whether its producer may write here.
+
+        It does not hold any more once a marker came: the transaction that the answer is about is over, and a batch
+        would open it again with nobody to end it. Whoever asked gives the guard back by `release`.
+        """
+        guard = object()
+        self.guards[guard] = producer_id
+        return guard
+
+    def holds(self, guard: object) -> bool:
+        return guard in self.guards
+
+    def release(self, guard: object) -> None:
+        self.guards.pop(guard, None)
 
     def is_repeated(self, header: BatchHeader) -> bool:
         """Whether the batch is in the log already, and the producer did not hear of it."""
@@ -243,6 +262,8 @@ class ProducerStates:
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp = timestamp
         producer.transaction_start = NO_OFFSET
+        if self.guards:
+            self.guards = {guard: each for guard, each in self.guards.items() if each != header.producer_id}
         return completed
 
     def completed_by(self, header: BatchHeader, marker: Marker, *, offset: int) -> CompletedTransaction | None:
@@ -260,21 +281,29 @@ class ProducerStates:
     def complete(self, transaction: CompletedTransaction) -> int:
         """Move a transaction from ongoing to finished, and tell the last stable offset that its marker left."""
         self.ongoing.pop(transaction.first_offset, None)
-        self.unreplicated.append((transaction.first_offset, transaction.last_offset))
+        unreplicated = self.unreplicated
+        while unreplicated and unreplicated[-1][0] >= transaction.first_offset:
+            unreplicated.pop()
+        unreplicated.append((transaction.first_offset, transaction.last_offset))
         return next(iter(self.ongoing), transaction.last_offset + 1)
 
-    def replicated_to(self, high_watermark: int) -> None:
-        """Finished transactions whose markers are below the high watermark hold nothing back any longer."""
+    def replicated_to(self, high_watermark: int) -> bool:
+        """Finished transactions whose markers are below the high watermark hold nothing back any longer.
+
+        True when one did until now.
+        """
         unreplicated = self.unreplicated
+        count = len(unreplicated)
         while unreplicated and unreplicated[0][1] < high_watermark:
             unreplicated.popleft()
+        return len(unreplicated) < count
 
     def first_unstable_offset(self) -> int | None:
         """The first offset of the oldest transaction that readers of committed records must wait for."""
         oldest = next(iter(self.ongoing), None)
         if not self.unreplicated:
             return oldest
-        finished = min(self.unreplicated)[0]
+        finished = self.unreplicated[0][0]
         return finished if oldest is None else min(oldest, finished)
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
@@ -294,4 +323,5 @@ class ProducerStates:
         self.refused.clear()
         self.ongoing.clear()
         self.unreplicated.clear()
+        self.guards.clear()
         self.end_offset = end_offset
