@@ -12,11 +12,13 @@ from moldau.controller.configs import (
     decide_alter_configs,
     decide_incremental_alter_configs,
 )
+from moldau.controller.image import PartitionImage, TopicImage
 from moldau.controller.machine import apply
 from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_LEADER
 from tests.controller.clusters import cluster, topic, topic_id
 
 SET, DELETE, APPEND, SUBTRACT = AlterConfigOp
@@ -99,6 +101,11 @@ INVALID_CONFIG, INVALID_REQUEST = ErrorCode.INVALID_CONFIG, ErrorCode.INVALID_RE
             change(TOPIC, "orders", ConfigChange("segment.ms", "5"), ConfigChange("segment.ms", "6")),
             INVALID_REQUEST,
             "Error due to duplicate config keys",
+        ),
+        (
+            change(BROKER, "", ConfigChange("leader.replication.throttled.rate", "fast")),
+            INVALID_REQUEST,
+            "Invalid value fast for configuration leader.replication.throttled.rate: Not a number of type LONG",
         ),
         (change(99, "orders"), INVALID_REQUEST, "Unknown resource type 99"),
         (change(TOPIC, "orders", ConfigChange("segment.ms", "5", 9)), INVALID_REQUEST, "Unknown operations type 9"),
@@ -218,3 +225,22 @@ def test_what_a_group_can_not_be_given(name: str, asked: ConfigChange, error: Er
     assert incremental(change(GROUP, name, asked)) == Decision.reply_only(
         [AlteredResource(GROUP, name, error, message)]
     )
+
+
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC, "orders"), (BROKER, "")])
+def test_with_another_minimum_only_those_are_eligible_that_are_all_there_is(kind: int, name: str) -> None:
+    led = PartitionImage((1, 2), (1,), 1, elr=(2,))
+    lost = PartitionImage((1, 2), (), NO_LEADER, elr=(1, 2), last_known_elr=(1,))
+    image = cluster(TopicImage("orders", topic_id(1), (led, lost), {"min.insync.replicas": "2"}), brokers=2)
+    wanted = change(kind, name, ConfigChange("min.insync.replicas", "3"))
+    decision = decide_incremental_alter_configs(image, [wanted], config=CONFIG)
+    assert apply(image, decision.records).topics["orders"].partitions == (PartitionImage((1, 2), (1,), 1), lost)
+
+
+def test_every_broker_of_the_cluster_can_be_configured() -> None:
+    image = cluster(brokers=2)
+    wanted = change(BROKER, "2", ConfigChange("log.retention.ms", "7"))
+    decision = decide_incremental_alter_configs(image, [wanted], config=CONFIG)
+    assert decision.records == (BrokerConfigsChanged("2", {"log.retention.ms": "7"}),)
+    strange = decide_incremental_alter_configs(image, [change(BROKER, "3", *wanted.changes)], config=CONFIG)
+    assert strange.reply[0].message == "Unexpected broker id, expected 1, but received 3"

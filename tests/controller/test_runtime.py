@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
-from moldau.controller import runtime
+from moldau.controller import log_length, records, subscriptions
 from moldau.controller.brokers import decide_register_broker
-from moldau.controller.image import BrokerImage, ClusterImage
+from moldau.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.records import TopicDeleted
 from moldau.controller.runtime import Controller
 from moldau.controller.topics import CreatedTopic, NewTopic, TopicReference, decide_create_topics, decide_delete_topics
-from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
@@ -34,7 +33,7 @@ GONE = ProcessId(pid=2**22 - 1, started=1)
 
 @asynccontextmanager
 async def controlling(path: Path, node_id: int = 1, **options: Any) -> AsyncIterator[Controller]:
-    store = await SqliteStore.open(path, SystemClock(), **options)
+    store = await SqliteStore.open(path, **options)
     try:
         controller = await Controller.open(store, node_id, cluster_id="cluster")
         if controller.is_active:
@@ -66,6 +65,32 @@ async def create(controller: Controller, *names: str) -> list[CreatedTopic]:
 async def until(condition: Callable[[], bool]) -> None:
     while not condition():  # noqa: ASYNC110 - what is waited for happens in another controller
         await asyncio.sleep(0.005)
+
+
+def test_a_broker_that_does_not_serve_yet_stands_for_no_election(tmp_path: Path) -> None:
+    """Unless it is the whole cluster: then nobody else can be asked for anything, and it has to write its start."""
+
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path) as alone:
+            assert alone.is_active
+        store = await SqliteStore.open(path)
+        opening = await Controller.open(store, 1, cluster_id="cluster", is_serving=False)
+        assert opening.is_active
+        await register(opening, BrokerImage(2, ENDPOINTS))
+        await opening.close()
+        opening = await Controller.open(store, 1, cluster_id="cluster", is_serving=False)
+        async with controlling(path, 2) as other:
+            await until(lambda: opening.image.controller_id == 2)
+            assert other.is_active
+        await until(lambda: opening.image.controller_id == NO_CONTROLLER)
+        assert not opening.is_active
+        opening.candidacy.stand()
+        await until(lambda: opening.is_active)
+        await opening.close()
+        await store.close()
+
+    run(test)
 
 
 def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
@@ -119,7 +144,7 @@ def test_listeners_know_before_the_caller_does(tmp_path: Path) -> None:
 
 
 def test_a_listener_that_failed_is_told_of_everything_since(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "LISTENER_RETRY_MS", 5)
+    monkeypatch.setattr(subscriptions, "RETRY_MS", 5)
 
     async def test() -> None:
         followed: list[tuple[set[str], frozenset[str]]] = []
@@ -212,7 +237,7 @@ class FullDisk:
 
 def test_a_write_that_the_disk_refuses_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
+        disk = FullDisk(await SqliteStore.open(tmp_path / "store.db"))
         controller = await Controller.open(disk, 1, cluster_id="cluster")
         await register(controller, BrokerImage(1, ENDPOINTS))
         image = controller.image
@@ -232,10 +257,10 @@ def test_a_write_that_the_disk_refuses_changes_nothing(tmp_path: Path, caplog: p
 
 
 def test_a_snapshot_that_the_disk_refuses_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "ENTRIES_PER_SNAPSHOT_MIN", 1)
+    monkeypatch.setattr(log_length, "ENTRIES_PER_SNAPSHOT_MIN", 1)
 
     async def test() -> None:
-        disk = FullDisk(await SqliteStore.open(tmp_path / "store.db", SystemClock()))
+        disk = FullDisk(await SqliteStore.open(tmp_path / "store.db"))
         controller = await Controller.open(disk, 1, cluster_id="cluster")
         disk.full_for_snapshots = True
         await register(controller, BrokerImage(1, ENDPOINTS))
@@ -250,7 +275,7 @@ def test_a_snapshot_that_the_disk_refuses_takes_nothing_back(tmp_path: Path, mon
 
 
 def test_the_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "ENTRIES_PER_SNAPSHOT_MIN", 10)
+    monkeypatch.setattr(log_length, "ENTRIES_PER_SNAPSHOT_MIN", 10)
 
     async def test() -> None:
         path = tmp_path / "store.db"
@@ -274,7 +299,7 @@ def test_a_store_of_another_cluster_is_refused(tmp_path: Path) -> None:
         path = tmp_path / "store.db"
         async with controlling(path):
             pass
-        store = await SqliteStore.open(path, SystemClock())
+        store = await SqliteStore.open(path)
         with pytest.raises(StoreError, match="belongs to cluster cluster, the log directory to other"):
             await Controller.open(store, 1, cluster_id="other")
         await store.close()
@@ -282,9 +307,7 @@ def test_a_store_of_another_cluster_is_refused(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_second_broker_follows_and_takes_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "ELECTION_INTERVAL_MS", 50)
-
+def test_a_second_broker_follows_and_takes_over(tmp_path: Path) -> None:
     async def test() -> None:
         path = tmp_path / "store.db"
         async with controlling(path, 2) as second:
@@ -355,5 +378,22 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
         async with controlling(path) as controller:
             missing = [number for number in acknowledged if f"topic-{number}" not in controller.image.topics]
             assert not missing
+
+    run(test)
+
+
+def test_a_snapshot_covers_no_entry_that_came_while_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "SLICE_BYTES", 1)
+
+    async def test() -> None:
+        path = tmp_path / "store.db"
+        async with controlling(path) as controller:
+            names = [f"topic-{number}" for number in range(5_000)]
+            await create(controller, *names)
+            await asyncio.gather(controller._take_snapshot(), create(controller, "late"))
+            async with controlling(path, 2) as reader:
+                assert reader.image.topics.keys() == {*names, "late"}
 
     run(test)

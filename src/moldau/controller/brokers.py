@@ -5,18 +5,39 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from moldau.controller.image import BrokerImage, ClusterImage, Draft
-from moldau.controller.records import BrokerRegistered
+from moldau.controller.records import BrokerEpochsGiven, BrokerRegistered, BrokerUnregistered
 from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
 
 
 def decide_register_broker(image: ClusterImage, broker: BrokerImage) -> Decision[int]:
-    """The broker's epoch. A broker that comes back as it was needs no record, so restarts don't fill the log."""
+    """The broker's epoch, of one that is alone: if it comes back as it was, restarts don't fill the log."""
     known = image.brokers.get(broker.id)
-    if known is not None and replace(broker, epoch=known.epoch) == known:
+    if known is not None and replace(broker, epoch=known.epoch, incarnation=known.incarnation) == known:
         return Decision.reply_only(known.epoch)
-    epoch = 1 + max((each.epoch for each in image.brokers.values()), default=0)
+    epoch = next_broker_epoch(image)
     return Decision(records=(BrokerRegistered(replace(broker, epoch=epoch)),), reply=epoch)
+
+
+def next_broker_epoch(image: ClusterImage) -> int:
+    return 1 + image.broker_epoch_max
+
+
+def broker_epoch_problem(image: ClusterImage, broker_id: int, broker_epoch: int) -> ErrorCode:
+    """Whether a request comes from the process that is registered, and not from one that it replaced."""
+    known = image.brokers.get(broker_id)
+    return ErrorCode.NONE if known is not None and known.epoch == broker_epoch else ErrorCode.STALE_BROKER_EPOCH
 
 
 def apply_broker_registered(draft: Draft, record: BrokerRegistered) -> None:
     draft.brokers()[record.broker.id] = record.broker
+    if record.broker.epoch > draft.image.broker_epoch_max:
+        draft.set(broker_epoch_max=record.broker.epoch)
+
+
+def apply_broker_unregistered(draft: Draft, record: BrokerUnregistered) -> None:
+    del draft.brokers()[record.broker_id]
+
+
+def apply_broker_epochs_given(draft: Draft, record: BrokerEpochsGiven) -> None:
+    draft.set(broker_epoch_max=record.epoch_max)

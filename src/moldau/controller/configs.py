@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moldau.controller.image import ClusterImage, Draft
-from moldau.controller.partitions import Refusal
+from moldau.controller.partitions import Refusal, clear_elrs, without_elr
 from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
-from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, BrokerConfig, listener_key
+from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, THROTTLES, BrokerConfig, listener_key
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
 from moldau.core.config.dynamic import check_change, refuse_for_all_brokers
 from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
@@ -44,6 +44,8 @@ class AlterConfigOp(IntEnum):
 
 
 _OPERATIONS = frozenset(AlterConfigOp)
+
+MIN_ISR = "min.insync.replicas"
 
 
 class ConfigChange(Struct, frozen=True):
@@ -194,7 +196,7 @@ def _alter_group(
 def _alter_broker(
     image: ClusterImage, resource: ResourceChange, config: BrokerConfig, incremental: bool
 ) -> list[ConfigRecord] | Refusal:
-    refusal = _refuse_broker_name(resource.name, config.node_id)
+    refusal = _refuse_broker_name(resource.name, image, config.node_id)
     if refusal is not None:
         return refusal
     broker = str(int(resource.name)) if resource.name else ""
@@ -213,14 +215,14 @@ def _alter_broker(
     return [BrokerConfigsChanged(broker, changes)] if changes else []
 
 
-def _refuse_broker_name(name: str, node_id: int) -> Refusal | None:
+def _refuse_broker_name(name: str, image: ClusterImage, node_id: int) -> Refusal | None:
     if not name:
         return None
     try:
         broker_id = parse_broker_id("Node", name)
     except ApiError as wrong:
         return Refusal(wrong.code, wrong.message)
-    if broker_id != node_id:
+    if broker_id != node_id and broker_id not in image.brokers:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id}, but received {name}")
     return None
 
@@ -256,6 +258,8 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
     if only_here is not None:
         return only_here
     try:
+        for each in THROTTLES.keys() & values.keys():
+            THROTTLES[each].parse(values[each])
         refuse_unsupported(values)
         default, own = (config.layers.dynamic_default, values) if name else (values, config.layers.dynamic)
         check_change(config, config.with_dynamic(default, own))
@@ -304,12 +308,15 @@ def _difference(now: Mapping[str, str], values: Mapping[str, str]) -> dict[str, 
 def apply_topic_configs_changed(draft: Draft, record: TopicConfigsChanged) -> None:
     topic = draft.image.topic_by_id(record.topic_id)
     assert topic is not None, "configurations change on topics that exist"
-    draft.put_topic(replace(topic, configs=_merged(topic.configs, record.changes)))
+    changed = replace(topic, configs=_merged(topic.configs, record.changes))
+    draft.put_topic(without_elr(changed) if MIN_ISR in record.changes else changed)
 
 
 def apply_broker_configs_changed(draft: Draft, record: BrokerConfigsChanged) -> None:
     values = _merged(draft.image.broker_config(record.broker), record.changes)
     _keep(draft.broker_configs(), record.broker, values)
+    if MIN_ISR in record.changes:
+        clear_elrs(draft)
 
 
 def apply_group_configs_changed(draft: Draft, record: GroupConfigsChanged) -> None:

@@ -1,70 +1,95 @@
-"""Who leads: partitions lose their leader with its log directory, and get one again when the broker has read its files.
+"""Who leads: elections that somebody asks for, and those that are held from time to time.
 
-A leader after an unclean start is a new one, even if it is the same broker: a log that a power failure cut goes on with
-other records at offsets that consumers have read. The higher epoch is how they, and followers, notice.
+Elections that follow from the failure or return of one of several brokers are in `membership`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from moldau.controller.image import ClusterImage, Draft, PartitionImage
-from moldau.controller.records import LeadersChanged
+from moldau.controller.image import ClusterImage, TopicImage
+from moldau.controller.leaders import PREFERRED, UNCLEAN, needs_election, refuse_election
+from moldau.controller.partition_changes import Election, Target
+from moldau.controller.partition_edits import PartitionEdits
+from moldau.controller.partitions import Refusal
+from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
+from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER, TopicPartition
 
-
-def decide_leaderless(
-    image: ClusterImage, broker_id: int, partitions: Collection[TopicPartition]
-) -> Decision[list[TopicPartition]]:
-    """Nobody leads what this broker led in a log directory that is offline; the reply names those partitions."""
-    led = [each for each in partitions if (state := _state(image, each)) is not None and state.leader == broker_id]
-    return Decision(records=_records(image, NO_LEADER, led), reply=led)
-
-
-def decide_lead_again(
-    image: ClusterImage, broker_id: int, unclean: Collection[TopicPartition]
-) -> Decision[list[TopicPartition]]:
-    """This broker leads anew what has no leader, and what it led when it was last stopped uncleanly."""
-    leaderless = [
-        TopicPartition(topic.name, index)
-        for topic in image.topics.values()
-        for index, state in enumerate(topic.partitions)
-        if state.leader == NO_LEADER and broker_id in state.isr
-    ]
-    led = [each for each in unclean if (state := _state(image, each)) is not None and state.leader == broker_id]
-    elected = leaderless + led
-    return Decision(records=_records(image, broker_id, elected), reply=elected)
+_KINDS = {PREFERRED: Election.PREFERRED, UNCLEAN: Election.UNCLEAN}
+_NOBODY = {
+    PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+}
+AS_IT_IS = Target()
 
 
-def _state(image: ClusterImage, partition: TopicPartition) -> PartitionImage | None:
-    topic = image.topics.get(partition.topic)
-    known = topic is not None and partition.partition < len(topic.partitions)
-    return topic.partitions[partition.partition] if topic is not None and known else None
+class Elected(NamedTuple):
+    """What became of one election; no refusal is a new leader."""
+
+    partition: TopicPartition
+    refusal: Refusal | None = None
 
 
-def _records(image: ClusterImage, leader: int, partitions: Collection[TopicPartition]) -> tuple[LeadersChanged, ...]:
-    """One for each topic, however many partitions it has."""
-    by_topic: dict[str, list[int]] = {}
-    for each in partitions:
-        by_topic.setdefault(each.topic, []).append(each.partition)
-    return tuple(
-        LeadersChanged(image.topics[name].id, leader, tuple(sorted(indexes))) for name, indexes in by_topic.items()
-    )
+def decide_elect_leaders(
+    image: ClusterImage, kind: int, partitions: Iterable[TopicPartition], *, config: BrokerConfig
+) -> Decision[list[Elected]]:
+    """A reply for each partition, in the order of the request."""
+    edits = PartitionEdits(image, config)
+    replies = [Elected(each, _elect(image, edits, each, kind)) for each in partitions]
+    return Decision(records=edits.records(), reply=replies)
 
 
-def apply_leaders_changed(draft: Draft, record: LeadersChanged) -> None:
-    topic = draft.image.topic_by_id(record.topic_id)
-    assert topic is not None, "leaders change in topics that exist"
-    partitions = list(topic.partitions)
-    for index in record.indexes:
-        before = partitions[index]
-        partitions[index] = replace(
-            before,
-            leader=record.leader,
-            leader_epoch=before.leader_epoch + 1,
-            partition_epoch=before.partition_epoch + 1,
-        )
-    draft.put_topic(replace(topic, partitions=tuple(partitions)))
+def _elect(image: ClusterImage, edits: PartitionEdits, partition: TopicPartition, kind: int) -> Refusal | None:
+    refusal = refuse_election(image, partition, kind)
+    if refusal is not None:
+        return refusal
+    topic = image.topics[partition.topic]
+    if not needs_election(edits.state(topic, partition.partition), kind):
+        return Refusal(ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.ELECTION_NOT_NEEDED.message)
+    if edits.change(topic, partition.partition, AS_IT_IS, election=_KINDS[kind]):
+        return None
+    return Refusal(_NOBODY[kind], _NOBODY[kind].message)
+
+
+def imbalanced(topic: TopicImage) -> Iterator[TopicPartition]:
+    """Partitions that their preferred replica does not lead, though it is in sync."""
+    for index, state in enumerate(topic.partitions):
+        if state.leader != state.replicas[0] and state.replicas[0] in state.isr:
+            yield TopicPartition(topic.name, index)
+
+
+def leaderless(topic: TopicImage) -> Iterator[TopicPartition]:
+    for index, state in enumerate(topic.partitions):
+        if state.leader == NO_LEADER:
+            yield TopicPartition(topic.name, index)
+
+
+def decide_balance_leaders(
+    image: ClusterImage, partitions: Collection[TopicPartition], *, config: BrokerConfig
+) -> Decision[int]:
+    """Preferred replicas lead what they can; the reply is how many elections there were."""
+    edits = PartitionEdits(image, config)
+    count = 0
+    for name, index in partitions:
+        topic = image.topics.get(name)
+        if topic is not None and index < len(topic.partitions):
+            count += edits.change(topic, index, AS_IT_IS, election=Election.PREFERRED)
+    return Decision(records=edits.records(), reply=count)
+
+
+def decide_elect_unclean(
+    image: ClusterImage, partitions: Collection[TopicPartition], *, config: BrokerConfig
+) -> Decision[int]:
+    """Leaders for partitions without one whose topics allow an unclean election by now."""
+    edits = PartitionEdits(image, config)
+    count = 0
+    for name, index in partitions:
+        topic = image.topics.get(name)
+        if topic is None or index >= len(topic.partitions) or edits.terms(topic).election is not Election.UNCLEAN:
+            continue
+        if topic.partitions[index].leader == NO_LEADER:
+            count += edits.change(topic, index, AS_IT_IS)
+    return Decision(records=edits.records(), reply=count)

@@ -8,8 +8,10 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from moldau.core.ids import TopicId, TopicPartition
+from moldau.core.ids import NO_LEADER, AclId, TopicId, TopicPartition
 from moldau.core.topic_names import collision_key, may_collide
+from moldau.security.acls.bindings import Acl
+from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
 
 NO_CONTROLLER = -1
 
@@ -30,6 +32,16 @@ class BrokerImage(msgspec.Struct, frozen=True, array_like=True):
     epoch: int = 0
     fenced: bool = False
     directories: dict[str, str] = {}  # the id of each log directory and where it was seen last
+    incarnation: bytes = b""  # of the process, which a restart changes; empty as long as there was only this broker
+    in_controlled_shutdown: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may lead, and join an ISR."""
+        return not self.fenced and not self.in_controlled_shutdown
+
+
+RECOVERED, RECOVERING = 0, 1  # of a leader: RECOVERING since an unclean election, until its ISR was changed
 
 
 class PartitionImage(msgspec.Struct, frozen=True, array_like=True):
@@ -40,6 +52,11 @@ class PartitionImage(msgspec.Struct, frozen=True, array_like=True):
     partition_epoch: int = 0
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()  # eligible leader replicas (KIP-966): out of sync, with all that was committed
+    last_known_elr: tuple[int, ...] = ()  # the last leader of a partition that has neither an ISR nor an ELR
+    offline: tuple[int, ...] = ()  # replicas whose log directory failed
+    leader_recovery_state: int = RECOVERED
+    lost: tuple[int, ...] = ()  # replicas whose logs are gone, until they are in sync again
 
 
 class TopicImage(msgspec.Struct, frozen=True, array_like=True):
@@ -56,14 +73,18 @@ class ClusterImage:
     cluster_id: str = ""
     controller_id: int = NO_CONTROLLER
     brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
+    broker_epoch_max: int = 0  # of all that were ever given, also to brokers that are not registered any more
     topics: Mapping[str, TopicImage] = field(default_factory=dict)
     topic_ids: Mapping[bytes, str] = field(default_factory=dict)
     colliding_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    scram_credentials: Mapping[str, Mapping[ScramMechanism, ScramCredential]] = field(default_factory=dict)  # by user
     next_producer_id: int = 0
     features: Mapping[str, int] = field(default_factory=dict)  # only levels that somebody chose
     features_epoch: int = 0
+    acls: Mapping[AclId, Acl] = field(default_factory=dict)
+    acl_ids: Mapping[Acl, AclId] = field(default_factory=dict)  # no two are alike
     changed_topics: frozenset[str] = field(default=frozenset(), compare=False)  # against the image published before
 
     def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
@@ -82,6 +103,29 @@ class ClusterImage:
 
     def active_brokers(self) -> Iterator[BrokerImage]:
         return (broker for broker in self.brokers.values() if not broker.fenced)
+
+
+def without_leader(image: ClusterImage, broker_id: int) -> ClusterImage:
+    """The same, but for what a broker leads: that is led by nobody."""
+
+    def led_by_others(state: PartitionImage) -> PartitionImage:
+        return msgspec.structs.replace(state, leader=NO_LEADER) if state.leader == broker_id else state
+
+    topics = {
+        name: msgspec.structs.replace(topic, partitions=tuple(map(led_by_others, topic.partitions)))
+        for name, topic in image.topics.items()
+    }
+    return replace(image, topics=topics)
+
+
+def without_broker(image: ClusterImage, broker_id: int) -> ClusterImage:
+    """The same, but for a broker that is gone: it is fenced, and nobody leads what it led."""
+    brokers = {
+        each.id: msgspec.structs.replace(each, fenced=each.fenced or each.id == broker_id)
+        for each in image.brokers.values()
+    }
+    controller_id = NO_CONTROLLER if image.controller_id == broker_id else image.controller_id
+    return replace(without_leader(image, broker_id), brokers=brokers, controller_id=controller_id)
 
 
 class Draft:
@@ -114,6 +158,9 @@ class Draft:
     def group_configs(self) -> dict[str, Mapping[str, str]]:
         return self._own("group_configs", self._image.group_configs)
 
+    def scram_credentials(self) -> dict[str, Mapping[ScramMechanism, ScramCredential]]:
+        return self._own("scram_credentials", self._image.scram_credentials)
+
     def put_topic(self, topic: TopicImage) -> None:
         if topic.name not in self._image.topics and may_collide(topic.name):
             names = self._own("colliding_names", self._image.colliding_names)
@@ -135,6 +182,14 @@ class Draft:
                 names[key] = rest
             else:
                 del names[key]
+
+    def put_acl(self, acl_id: AclId, acl: Acl) -> None:
+        self._own("acls", self._image.acls)[acl_id] = acl
+        self._own("acl_ids", self._image.acl_ids)[acl] = acl_id
+
+    def remove_acl(self, acl_id: AclId) -> None:
+        acl = self._own("acls", self._image.acls).pop(acl_id)
+        del self._own("acl_ids", self._image.acl_ids)[acl]
 
     def _own(self, name: str, current: Mapping[K, V]) -> dict[K, V]:
         if name not in self._owned:

@@ -2,36 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from moldau.controller.brokers import apply_broker_registered
+from moldau.controller.acls import apply_acl_created, apply_acl_deleted
+from moldau.controller.brokers import (
+    apply_broker_epochs_given,
+    apply_broker_registered,
+    apply_broker_unregistered,
+)
 from moldau.controller.configs import (
     apply_broker_configs_changed,
     apply_group_configs_changed,
     apply_topic_configs_changed,
 )
-from moldau.controller.elections import apply_leaders_changed
 from moldau.controller.features import apply_features_finalized
 from moldau.controller.image import ClusterImage, Draft
-from moldau.controller.partitions import apply_partition_changed, apply_partitions_added, apply_partitions_removed
+from moldau.controller.leaders import apply_leaders_changed
+from moldau.controller.partitions import (
+    apply_partitions_added,
+    apply_partitions_changed,
+    apply_partitions_removed,
+)
 from moldau.controller.producer_ids import apply_producer_ids_allocated
 from moldau.controller.records import (
+    AclCreated,
+    AclDeleted,
     BrokerConfigsChanged,
+    BrokerEpochsGiven,
     BrokerRegistered,
+    BrokerUnregistered,
     ClusterCreated,
     FeaturesFinalized,
     GroupConfigsChanged,
     LeadersChanged,
-    PartitionChanged,
     PartitionsAdded,
+    PartitionsChanged,
     PartitionsRemoved,
     ProducerIdsAllocated,
     Record,
+    ScramCredentialRemoved,
+    ScramCredentialSet,
     TopicConfigsChanged,
     TopicCreated,
     TopicDeleted,
+)
+from moldau.controller.scram_credentials import (
+    apply_scram_credential_removed,
+    apply_scram_credential_set,
+    scram_credential_records,
 )
 from moldau.controller.topics import apply_topic_created, apply_topic_deleted
 from moldau.core.decision import Decision
@@ -52,17 +72,23 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
     {
         ClusterCreated: apply_cluster_created,
         BrokerRegistered: apply_broker_registered,
+        BrokerUnregistered: apply_broker_unregistered,
+        BrokerEpochsGiven: apply_broker_epochs_given,
         TopicCreated: apply_topic_created,
         TopicDeleted: apply_topic_deleted,
         PartitionsAdded: apply_partitions_added,
         PartitionsRemoved: apply_partitions_removed,
-        PartitionChanged: apply_partition_changed,
+        PartitionsChanged: apply_partitions_changed,
         LeadersChanged: apply_leaders_changed,
         TopicConfigsChanged: apply_topic_configs_changed,
         BrokerConfigsChanged: apply_broker_configs_changed,
         GroupConfigsChanged: apply_group_configs_changed,
+        ScramCredentialSet: apply_scram_credential_set,
+        ScramCredentialRemoved: apply_scram_credential_removed,
         ProducerIdsAllocated: apply_producer_ids_allocated,
         FeaturesFinalized: apply_features_finalized,
+        AclCreated: apply_acl_created,
+        AclDeleted: apply_acl_deleted,
     }
 )
 
@@ -78,15 +104,20 @@ def apply(image: ClusterImage, records: Iterable[Record]) -> ClusterImage:
     return draft.finish()
 
 
-def snapshot_records(image: ClusterImage) -> list[Record]:
+def snapshot_records(image: ClusterImage) -> Iterator[Record]:
     """The shortest history that leads to this image."""
-    records: list[Record] = [ClusterCreated(image.cluster_id)] if image.cluster_id else []
-    records += [BrokerRegistered(broker) for broker in image.brokers.values()]
-    records += [TopicCreated(topic) for topic in image.topics.values()]
-    records += [BrokerConfigsChanged(broker, dict(values)) for broker, values in image.broker_configs.items()]
-    records += [GroupConfigsChanged(group_id, dict(values)) for group_id, values in image.group_configs.items()]
-    if image.next_producer_id:
-        records.append(ProducerIdsAllocated(image.next_producer_id))
+    if image.cluster_id:
+        yield ClusterCreated(image.cluster_id)
+    yield from (BrokerRegistered(broker) for broker in image.brokers.values())
+    if image.broker_epoch_max > max((broker.epoch for broker in image.brokers.values()), default=0):
+        yield BrokerEpochsGiven(image.broker_epoch_max)
+    # Before the topics: a change of min.insync.replicas, or of a feature, clears the ELR of those that are there.
     if image.features_epoch:
-        records.append(FeaturesFinalized(image.features_epoch, dict(image.features)))
-    return records
+        yield FeaturesFinalized(image.features_epoch, dict(image.features))
+    yield from (BrokerConfigsChanged(broker, dict(values)) for broker, values in image.broker_configs.items())
+    yield from (TopicCreated(topic) for topic in image.topics.values())
+    yield from (GroupConfigsChanged(group_id, dict(values)) for group_id, values in image.group_configs.items())
+    yield from scram_credential_records(image)
+    if image.next_producer_id:
+        yield ProducerIdsAllocated(image.next_producer_id)
+    yield from (AclCreated(acl_id, acl) for acl_id, acl in image.acls.items())

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
-from moldau.controller.placement import Unplaceable, new_partition, place
-from moldau.controller.records import PartitionChanged, PartitionsAdded, PartitionsRemoved
+from moldau.controller.placement import Unplaceable, leader_position, new_partition, place
+from moldau.controller.records import PartitionsAdded, PartitionsChanged, PartitionsRemoved
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ZERO_UUID, TopicId
 from moldau.core.limits import PARTITIONS_PER_REQUEST_MAX
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why something is not done: an error for the caller and Kafka's words for it."""
 
     error: ErrorCode
     message: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class MorePartitions:
+class MorePartitions(msgspec.Struct, frozen=True):
     """A topic that shall have `count` partitions; the assignments are those of the new ones."""
 
     name: str
@@ -34,8 +32,7 @@ class MorePartitions:
     assignments: Sequence[Sequence[int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendedTopic:
+class ExtendedTopic(msgspec.Struct, frozen=True):
     """What became of one; the new partitions are those of `added`."""
 
     name: str
@@ -101,13 +98,12 @@ def _added(image: ClusterImage, topic: TopicImage, wanted: MorePartitions) -> li
     first = len(topic.partitions)
     factor = len(topic.partitions[0].replicas)
     if wanted.assignments is None:
-        start = topic.partitions[0].leader
+        start = leader_position(image, topic.partitions[0].replicas[0])
         placed = place(
             image, partitions=wanted.count - first, replication_factor=factor, first_partition=first, start=start
         )
         if isinstance(placed, Unplaceable):
-            message = f"Unable to replicate the partition {factor} time(s): {placed.message}"
-            return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+            return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, placed.message)
         return placed
     added: list[PartitionImage] = []
     for index, brokers in enumerate(wanted.assignments, start=first):
@@ -122,8 +118,8 @@ def assigned_partition(
     image: ClusterImage, index: int, brokers: Sequence[int], *, replication_factor: int | None
 ) -> PartitionImage | Refusal:
     """A partition on the brokers that a request names, if it may be there."""
-    message = _assignment_problem(image, brokers, replication_factor)
-    if message is None and all(image.brokers[each].fenced for each in brokers):
+    message = assignment_problem(image, brokers, replication_factor)
+    if message is None and not any(image.brokers[each].is_active for each in brokers):
         message = (
             f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
             "controlled shutdown."
@@ -133,7 +129,7 @@ def assigned_partition(
     return new_partition(image, brokers)
 
 
-def _assignment_problem(image: ClusterImage, brokers: Sequence[int], replication_factor: int | None) -> str | None:
+def assignment_problem(image: ClusterImage, brokers: Sequence[int], replication_factor: int | None) -> str | None:
     prefix = "The manual partition assignment includes"
     if not brokers:
         return f"{prefix} an empty replica list."
@@ -164,9 +160,28 @@ def apply_partitions_removed(draft: Draft, record: PartitionsRemoved) -> None:
     draft.put_topic(replace(topic, partitions=topic.partitions[: record.count]))
 
 
-def apply_partition_changed(draft: Draft, record: PartitionChanged) -> None:
+def without_elr(topic: TopicImage) -> TopicImage:
+    """With another `min.insync.replicas` records may be committed that an eligible replica lacks.
+
+    Where nobody is in sync nothing is committed, and the eligible ones are all that there is.
+    """
+    partitions = tuple(
+        replace(state, elr=(), last_known_elr=()) if state.elr and state.isr else state for state in topic.partitions
+    )
+    return replace(topic, partitions=partitions)
+
+
+def clear_elrs(draft: Draft) -> None:
+    """The same for all topics."""
+    for topic in tuple(draft.image.topics.values()):
+        if any(state.elr for state in topic.partitions):
+            draft.put_topic(without_elr(topic))
+
+
+def apply_partitions_changed(draft: Draft, record: PartitionsChanged) -> None:
     topic = draft.image.topic_by_id(record.topic_id)
-    assert topic is not None, "a partition that changes belongs to a topic that exists"
+    assert topic is not None, "partitions that change belong to a topic that exists"
     partitions = list(topic.partitions)
-    partitions[record.index] = record.partition
+    for index, partition in record.partitions.items():
+        partitions[index] = partition
     draft.put_topic(replace(topic, partitions=tuple(partitions)))

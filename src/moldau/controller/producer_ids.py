@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from moldau.controller.brokers import broker_epoch_problem
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.records import ProducerIdsAllocated
 from moldau.core.decision import Decision
@@ -26,6 +27,12 @@ def decide_allocate_producer_ids(image: ClusterImage, count: int = BLOCK_SIZE) -
     return Decision(records=(ProducerIdsAllocated(first + count),), reply=range(first, first + count))
 
 
+def decide_allocate_to_broker(image: ClusterImage, broker_id: int, broker_epoch: int) -> Decision[range | ErrorCode]:
+    """A block for another broker than the controller, if it is the one that is registered."""
+    stale = broker_epoch_problem(image, broker_id, broker_epoch)
+    return decide_allocate_producer_ids(image) if stale is ErrorCode.NONE else Decision.reply_only(stale)
+
+
 def apply_producer_ids_allocated(draft: Draft, record: ProducerIdsAllocated) -> None:
     draft.set(next_producer_id=record.next_producer_id)
 
@@ -37,8 +44,10 @@ class Writer(Protocol):
 class ProducerIds:
     """A broker's share of the ids. An id is never handed out twice, also over restarts."""
 
-    def __init__(self, controller: Writer) -> None:
+    def __init__(self, controller: Writer, *, elsewhere: Callable[[], Awaitable[range | None]] | None = None) -> None:
+        """`elsewhere` gives a block of a controller on another broker; None if this broker is the controller."""
         self._controller = controller
+        self._elsewhere = elsewhere
         self._next = 0
         self._end = 0
         self._refill = asyncio.Lock()
@@ -54,7 +63,9 @@ class ProducerIds:
         return producer_id
 
     async def _take_block(self) -> None:
-        block = await self._controller.write(decide_allocate_producer_ids)
+        block: range | ErrorCode | None = None if self._elsewhere is None else await self._elsewhere()
+        if block is None:
+            block = await self._controller.write(decide_allocate_producer_ids)
         if isinstance(block, ErrorCode):
             raise ApiError(block, "all producer ids are used up")
         self._next, self._end = block.start, block.stop

@@ -5,12 +5,17 @@ A record is an array whose first item is its tag, so a later version may add fie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import struct
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from moldau.controller.image import BrokerImage, PartitionImage, TopicImage
-from moldau.core.ids import TopicId
+from moldau.core.ids import AclId, TopicId
+from moldau.core.limits import KIB
+from moldau.security.acls.bindings import Acl
+from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
 
 
 class ClusterCreated(msgspec.Struct, frozen=True, array_like=True, tag="cluster"):
@@ -19,6 +24,16 @@ class ClusterCreated(msgspec.Struct, frozen=True, array_like=True, tag="cluster"
 
 class BrokerRegistered(msgspec.Struct, frozen=True, array_like=True, tag="broker"):
     broker: BrokerImage
+
+
+class BrokerUnregistered(msgspec.Struct, frozen=True, array_like=True, tag="broker-"):
+    broker_id: int
+
+
+class BrokerEpochsGiven(msgspec.Struct, frozen=True, array_like=True, tag="broker-epochs"):
+    """The highest epoch that any broker ever had, in snapshots: a broker that comes back must get a higher one."""
+
+    epoch_max: int
 
 
 class TopicCreated(msgspec.Struct, frozen=True, array_like=True, tag="topic"):
@@ -41,10 +56,11 @@ class PartitionsRemoved(msgspec.Struct, frozen=True, array_like=True, tag="parti
     count: int
 
 
-class PartitionChanged(msgspec.Struct, frozen=True, array_like=True, tag="partition"):
+class PartitionsChanged(msgspec.Struct, frozen=True, array_like=True, tag="partitions"):
+    """Partitions of one topic as they are from now on, by index: the loss of one broker changes thousands."""
+
     topic_id: TopicId
-    index: int
-    partition: PartitionImage
+    partitions: dict[int, PartitionImage]
 
 
 class LeadersChanged(msgspec.Struct, frozen=True, array_like=True, tag="leaders"):
@@ -76,6 +92,17 @@ class GroupConfigsChanged(msgspec.Struct, frozen=True, array_like=True, tag="gro
     changes: dict[str, str | None]
 
 
+class ScramCredentialSet(msgspec.Struct, frozen=True, array_like=True, tag="scram"):
+    user: str
+    mechanism: ScramMechanism
+    credential: ScramCredential
+
+
+class ScramCredentialRemoved(msgspec.Struct, frozen=True, array_like=True, tag="scram-"):
+    user: str
+    mechanism: ScramMechanism
+
+
 class ProducerIdsAllocated(msgspec.Struct, frozen=True, array_like=True, tag="producer-ids"):
     next_producer_id: int
 
@@ -87,21 +114,41 @@ class FeaturesFinalized(msgspec.Struct, frozen=True, array_like=True, tag="featu
     levels: dict[str, int]
 
 
+class AclCreated(msgspec.Struct, frozen=True, array_like=True, tag="acl"):
+    id: AclId
+    acl: Acl
+
+
+class AclDeleted(msgspec.Struct, frozen=True, array_like=True, tag="acl-"):
+    id: AclId
+
+
 Record = (
     ClusterCreated
     | BrokerRegistered
+    | BrokerUnregistered
+    | BrokerEpochsGiven
     | TopicCreated
     | TopicDeleted
     | PartitionsAdded
     | PartitionsRemoved
-    | PartitionChanged
+    | PartitionsChanged
     | LeadersChanged
     | TopicConfigsChanged
     | BrokerConfigsChanged
     | GroupConfigsChanged
+    | ScramCredentialSet
+    | ScramCredentialRemoved
     | ProducerIdsAllocated
     | FeaturesFinalized
+    | AclCreated
+    | AclDeleted
 )
+
+SLICE_BYTES = 256 * KIB  # encoding that much takes some milliseconds
+
+ARRAY = 0xDD  # of msgpack, with a length of 32 bits
+ARRAY_HEADER = struct.Struct(">BI")
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[Record])
@@ -113,6 +160,22 @@ class UnknownRecord(Exception):
 
 def encode_records(records: Sequence[Record]) -> bytes:
     return _ENCODER.encode(records)
+
+
+async def encode_in_slices(records: Iterable[Record]) -> bytes:
+    """The same for a whole cluster, which would hold the loop for long."""
+    payload = bytearray(ARRAY_HEADER.size)
+    count = slice_bytes = 0
+    for record in records:
+        encoded = _ENCODER.encode(record)
+        payload += encoded
+        count += 1
+        slice_bytes += len(encoded)
+        if slice_bytes >= SLICE_BYTES:
+            slice_bytes = 0
+            await asyncio.sleep(0)
+    ARRAY_HEADER.pack_into(payload, 0, ARRAY, count)
+    return bytes(payload)
 
 
 def decode_records(payload: bytes) -> list[Record]:

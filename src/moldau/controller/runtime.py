@@ -11,59 +11,56 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from moldau.controller.candidacy import NOBODY, Candidacy
 from moldau.controller.image import NO_CONTROLLER, ClusterImage, Draft
+from moldau.controller.log_length import LogLength
 from moldau.controller.machine import apply_to_draft, decide_create_cluster, snapshot_records
+from moldau.controller.pending import Pending, refuse, unexpected
 from moldau.controller.records import (
     BrokerRegistered,
     LeadersChanged,
+    PartitionsChanged,
     PartitionsRemoved,
     Record,
     TopicDeleted,
-    UnknownRecord,
-    decode_records,
+    encode_in_slices,
     encode_records,
 )
+from moldau.controller.subscriptions import ImageListener, Subscriptions, first_of
+from moldau.controller.tail import apply_tail
+from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.repeated_line import RepeatedLine
-from moldau.store.store import START, ControllerAndEpoch, CorruptStore, Fenced, MetadataStore, Registration, StoreError
+from moldau.store.store import (
+    START,
+    ControllerAndEpoch,
+    Fenced,
+    MetadataStore,
+    Registration,
+    StoreError,
+    Tail,
+)
+
+if TYPE_CHECKING:
+    from moldau.controller.duties import Duties
 
 DECISIONS_PER_ENTRY_MAX = 1_000  # the loop is held while they are decided: some tens of milliseconds
-ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
-ELECTION_INTERVAL_MS = 1_000  # how often a broker that doesn't control asks whether anyone does
-LISTENER_RETRY_MS = 1_000  # after which a listener that failed on an image is told again
+STORE_RETRY_MS = 1_000  # after which a store that failed is tried again
 
-# What makes room, and what a start writes: a broker that can't start can't make room either.
-WRITTEN_ON_A_FULL_DISK = (TopicDeleted, PartitionsRemoved, BrokerRegistered, LeadersChanged)
+# What makes room, what a start writes, for a broker that can't start can't make room either, and who leads.
+WRITTEN_ON_A_FULL_DISK = (TopicDeleted, PartitionsRemoved, BrokerRegistered, LeadersChanged, PartitionsChanged)
 
 R = TypeVar("R")
-ImageListener = Callable[[ClusterImage, ClusterImage], None]
 
 LOGGER = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    decide: Callable[[ClusterImage], Decision[Any]]
-    reply: asyncio.Future[Any]
-
-
-@dataclass(slots=True, eq=False)
-class _Subscription:
-    """A listener, and the last image that it followed: one that failed is told of everything since then again."""
-
-    listener: ImageListener
-    followed: ClusterImage
-    changed_topics: frozenset[str] = frozenset()
-
-    def tell(self, image: ClusterImage) -> None:
-        missed = self.changed_topics
-        self.changed_topics |= image.changed_topics
-        self.listener(self.followed, replace(image, changed_topics=self.changed_topics) if missed else image)
-        self.followed, self.changed_topics = image, frozenset()
+class NotController(ApiError):
+    """Another broker is the controller, or none."""
 
 
 class Controller:
@@ -73,31 +70,50 @@ class Controller:
         self.image = ClusterImage()
         self._store = store
         self._node_id = node_id
-        self._leadership = ControllerAndEpoch(NO_CONTROLLER, 0)
+        self.on_session_lost: Callable[[], None] | None = None
+        """Called when this broker's registration is gone, or may be: it must stop leading at once."""
+        self.new_registration: Callable[[], Registration] = lambda: Registration(node_id, b"")
+        """What this broker registers with after that: another incarnation, or a process that does not serve yet."""
+        self.candidacy = Candidacy(store, node_id)
+        self._leadership = NOBODY
+        self._duties: Duties | None = None
+        self._is_elected, self._has_lost_session = asyncio.Event(), asyncio.Event()
+        self._is_uncertain = False  # whether the last entry was written nobody said
         self._position = START
-        self._entries_since_snapshot = 0
-        self._bytes_since_snapshot = 0
-        self._snapshot_bytes = 0
-        self._pending: deque[_Pending] = deque()
+        self._length = LogLength()
+        self._pending: deque[Pending] = deque()
         self._writer: asyncio.Task[None] | None = None
         self._standby: asyncio.Task[None] | None = None
-        self._subscriptions: list[_Subscription] = []
-        self._retry: asyncio.TimerHandle | None = None
+        self._subscriptions = Subscriptions()
         self._unwritten, self._unread, self._unshortened = (RepeatedLine(LOGGER, logging.ERROR) for _ in range(3))
 
     @classmethod
-    async def open(cls, store: MetadataStore, node_id: int, *, cluster_id: str) -> Self:
-        """Reads the log and takes part in the election. A store of another cluster is refused."""
+    async def open(cls, store: MetadataStore, node_id: int, *, cluster_id: str, is_serving: bool = True) -> Self:
+        """Reads the log and takes part in the election, unless it does not serve yet and the cluster has others."""
         controller = cls(store, node_id)
-        await store.register(Registration(node_id, b""))
+        store.on_session_lost = controller._lose_session
+        await store.register(controller.new_registration())
+        if not is_serving:
+            await controller._catch_up(NO_CONTROLLER)
+            if not controller.image.brokers.keys() <= {node_id}:
+                controller.candidacy.withdraw()
         await controller._take_part()
-        known = controller.image.cluster_id
-        if controller.is_active:
-            known = await controller.write(lambda image: decide_create_cluster(image, cluster_id))
+        known = await controller._join(cluster_id)
         if known != cluster_id:
             await controller.close()
             raise StoreError(f"the metadata store belongs to cluster {known}, the log directory to {cluster_id}")
         return controller
+
+    async def _join(self, cluster_id: str) -> str:
+        """Whose the store is. Of brokers that start together the elected one writes it, and the others wait for it."""
+        while not self.image.cluster_id:
+            if self.is_active:
+                with contextlib.suppress(NotController):
+                    await self.write(lambda image: decide_create_cluster(image, cluster_id))
+            else:
+                known = self._subscriptions.wait_for(lambda image: bool(image.cluster_id), self.image)
+                await first_of(known, self._is_elected.wait())
+        return self.image.cluster_id
 
     @classmethod
     async def stored_cluster_id(cls, store: MetadataStore) -> str:
@@ -125,20 +141,42 @@ class Controller:
 
         `old` is the last image that the listener followed without an exception.
         """
-        subscription = _Subscription(listener, self.image)
-        self._subscriptions.append(subscription)
-        return lambda: self._subscriptions.remove(subscription)
+        return self._subscriptions.add(listener, self.image)
+
+    def take_duties(self, config: Callable[[], BrokerConfig]) -> None:
+        """Follow other brokers' registrations, and hold elections, whenever this broker is the controller."""
+        from moldau.controller.duties import Duties  # a broker that is alone has none of them
+
+        if self._duties is None:
+            self._duties = Duties(self, self._store, self._node_id, config)
+        if self.is_active:
+            self._duties.start()
+
+    async def fence(self, broker_id: int, *, broker_epoch: int) -> None:
+        """Have others lead at once what a process led that is known to be dead, before its registration is gone."""
+        if self._duties is None:
+            raise NotController(ErrorCode.NOT_CONTROLLER)
+        await self._duties.fence(broker_id, broker_epoch)
 
     async def write(self, decide: Callable[[ClusterImage], Decision[R]]) -> R:
         """The reply of a decision, once its records are committed and applied."""
         if not self.is_active:
-            raise ApiError(ErrorCode.NOT_CONTROLLER)
-        pending = _Pending(decide, asyncio.get_running_loop().create_future())
+            raise NotController(ErrorCode.NOT_CONTROLLER)
+        pending = Pending(decide, asyncio.get_running_loop().create_future())
         self._pending.append(pending)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write_pending(), name="controller-writer")
         reply: R = await pending.reply
         return reply
+
+    async def resign(self) -> None:
+        """Let another broker be elected, and not this one before it stands again. Raises StoreError."""
+        self.candidacy.withdraw()
+        leadership = self._leadership
+        if self.is_active:
+            await self._store.resign(leadership)
+            if self._leadership is leadership:
+                self._step_down()
 
     async def settled(self) -> None:
         """Wait until what was decided is committed and everybody was told, or could not be."""
@@ -147,8 +185,9 @@ class Controller:
 
     async def close(self) -> None:
         """Finishes what is pending, leaves a snapshot for a quick start and lets another broker take over."""
-        if self._retry is not None:
-            self._retry.cancel()
+        self._store.on_session_lost = None  # whoever ends does not register anew
+        self._subscriptions.close()
+        self._end_duties()
         if self._standby is not None:
             self._standby.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -156,7 +195,7 @@ class Controller:
         await self.settled()
         if self.is_active:
             with contextlib.suppress(StoreError):
-                if self._entries_since_snapshot:
+                if self._length.entries and not self._is_uncertain:
                     await self._take_snapshot()
                 await self._store.resign(self._leadership)
 
@@ -168,8 +207,14 @@ class Controller:
         finally:
             self._writer = None
 
-    async def _write(self, batch: list[_Pending]) -> None:
+    async def _write(self, batch: list[Pending]) -> None:
         """One entry for the batch. Whatever goes wrong, every reply of it is given."""
+        leadership = self._leadership
+        try:
+            await self._make_certain()
+        except Exception as wrong:
+            self._fail([pending.reply for pending in batch], wrong, leadership)
+            return
         draft = Draft(self.image)
         replies: list[tuple[asyncio.Future[Any], Any]] = []
         try:
@@ -180,27 +225,24 @@ class Controller:
         try:
             if records:
                 await self._commit(records, draft)
-        except StoreError as wrong:
-            self._fail([reply for reply, _ in replies], wrong)
         except Exception as wrong:
-            LOGGER.exception("records of the controller can't be written")
-            _refuse([reply for reply, _ in replies], _unexpected(wrong))
+            self._fail([reply for reply, _ in replies], wrong, leadership)
         else:
             for future, reply in replies:
                 if not future.done():
                     future.set_result(reply)
 
-    async def _write_apart(self, batch: list[_Pending], wrong: Exception) -> None:
+    async def _write_apart(self, batch: list[Pending], wrong: Exception) -> None:
         """Records of one decision can't be applied: it fails, and the draft with it, but the others need not."""
         if len(batch) == 1:
             LOGGER.error("a decision of the controller can't be applied", exc_info=wrong)
-            _refuse([batch[0].reply], _unexpected(wrong))
+            refuse([batch[0].reply], unexpected(wrong))
             return
         for pending in batch:
             await self._write([pending])
 
     def _decide(
-        self, pending: _Pending, draft: Draft, replies: list[tuple[asyncio.Future[Any], Any]]
+        self, pending: Pending, draft: Draft, replies: list[tuple[asyncio.Future[Any], Any]]
     ) -> Sequence[Record]:
         """The records of a decision, which the draft has taken."""
         if pending.reply.done():
@@ -214,17 +256,30 @@ class Controller:
         replies.append((pending.reply, decision.reply))
         return decision.records
 
-    async def _commit(self, records: list[Record], draft: Draft) -> None:
+    async def _make_certain(self) -> None:
+        """Nothing is decided by one that is not the controller, nor on an image that may lack the last entry."""
         if not self.is_active:
             raise Fenced("another controller was elected")
-        payload = encode_records(records)
+        if self._is_uncertain:
+            await self._catch_up(self._node_id)
+            self._is_uncertain = False
+
+    async def _commit(self, records: list[Record], draft: Draft) -> None:
+        payload, leadership = encode_records(records), self._leadership
         may_take_reserve = any(isinstance(record, WRITTEN_ON_A_FULL_DISK) for record in records)
-        self._position = await self._store.append(
-            payload, controller_epoch=self._leadership.epoch, may_take_reserve=may_take_reserve
-        )
-        self._count(payload)
+        try:
+            position = await self._store.append(
+                payload, controller_epoch=leadership.epoch, may_take_reserve=may_take_reserve
+            )
+        except Exception:
+            self._is_uncertain = True
+            raise
+        if self._leadership is not leadership:
+            raise Fenced("the session was lost while the entry was written")
+        self._position = position
+        self._length.add(payload)
         self._publish(draft.finish())
-        if self._snapshot_is_due():
+        if self._length.is_too_long:
             try:
                 await self._take_snapshot()
             except Fenced:
@@ -233,79 +288,74 @@ class Controller:
                 # The entry is committed, and the replies must say so; the next one tries the snapshot again.
                 self._unshortened.say(f"the metadata log could not be shortened: {wrong}")
 
-    def _fail(self, replies: list[asyncio.Future[Any]], wrong: StoreError) -> None:
-        self._unwritten.say(f"metadata can't be changed: {wrong}")
-        fenced = isinstance(wrong, Fenced)
-        error = ApiError(ErrorCode.NOT_CONTROLLER if fenced else ErrorCode.KAFKA_STORAGE_ERROR, str(wrong))
-        if fenced:
-            self._leadership = ControllerAndEpoch(NO_CONTROLLER, self._leadership.epoch)
-            self._stand_by()
-        _refuse(replies, error)
+    def _fail(self, replies: list[asyncio.Future[Any]], wrong: Exception, leadership: ControllerAndEpoch) -> None:
+        self._unwritten.say(f"metadata can't be changed: {wrong}", exc_info=_if_unexpected(wrong))
+        if isinstance(wrong, Fenced):
+            refuse(replies, NotController(ErrorCode.NOT_CONTROLLER, str(wrong)))
+            if self._leadership is leadership:
+                self._step_down()
+        elif isinstance(wrong, StoreError):
+            refuse(replies, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(wrong)))
+        else:
+            refuse(replies, unexpected(wrong))
+
+    def _step_down(self) -> None:
+        """Another controller may decide from now on, so this one must not."""
+        self._leadership = ControllerAndEpoch(NO_CONTROLLER, self._leadership.epoch)
+        self._is_elected.clear()
+        self._end_duties()
+        self._stand_by()
+
+    def _end_duties(self) -> None:
+        if self._duties is not None:
+            self._duties.stop()
+
+    def _lose_session(self) -> None:
+        self._has_lost_session.set()
+        self._step_down()
+        if self.on_session_lost is not None:
+            self.on_session_lost()
 
     def _publish(self, image: ClusterImage) -> None:
         self.image = image
-        self._tell(self._subscriptions)
-
-    def _tell(self, subscriptions: list[_Subscription]) -> None:
-        """The entry is committed, so everybody must learn of it, whatever one of them does."""
-        for subscription in tuple(subscriptions):
-            try:
-                subscription.tell(self.image)
-            except Exception:
-                LOGGER.exception("a listener failed on a new image; it is told again")
-                self._tell_again_later()
-
-    def _tell_again_later(self) -> None:
-        if self._retry is None:
-            self._retry = asyncio.get_running_loop().call_later(LISTENER_RETRY_MS / 1000, self._tell_again)
-
-    def _tell_again(self) -> None:
-        self._retry = None
-        self._tell([each for each in self._subscriptions if each.followed is not self.image])
-
-    def _count(self, payload: bytes) -> None:
-        self._entries_since_snapshot += 1
-        self._bytes_since_snapshot += len(payload)
-
-    def _snapshot_is_due(self) -> bool:
-        """Only when as much was added as a snapshot costs, so that all snapshots together cost no more than appends."""
-        return (
-            self._entries_since_snapshot >= ENTRIES_PER_SNAPSHOT_MIN
-            and self._bytes_since_snapshot >= self._snapshot_bytes
-        )
+        self._subscriptions.tell(image)
 
     async def _take_snapshot(self) -> None:
-        payload = encode_records(snapshot_records(self.image))
-        await self._store.snapshot(payload, position=self._position, controller_epoch=self._leadership.epoch)
-        self._entries_since_snapshot = self._bytes_since_snapshot = 0
-        self._snapshot_bytes = len(payload)
+        position = self._position  # of this image: entries may follow while it is encoded
+        payload = await encode_in_slices(snapshot_records(self.image))
+        await self._store.snapshot(payload, position=position, controller_epoch=self._leadership.epoch)
+        self._length.took_snapshot(payload)
 
     async def _take_part(self) -> None:
         """One look at the election. Whoever wins it has read everything up to the last entry of the epoch before."""
-        leadership = await self._store.elect(self._node_id)
+        leadership = await self.candidacy.elected()
         await self._catch_up(leadership.broker_id)
+        if self._has_lost_session.is_set():
+            raise Fenced("the session was lost")
         self._leadership = leadership
-        if not self.is_active:
+        if self.is_active:
+            self._is_elected.set()
+            self._is_uncertain = False
+            if self._duties is not None:
+                self._duties.start()
+        else:
             self._stand_by()
 
     async def _catch_up(self, controller_id: int) -> None:
-        tail = await self._store.read(self._position)
+        tail = await self._read()
         if tail.end is None and self.image.controller_id == controller_id:
             return
-        draft = Draft(ClusterImage() if tail.snapshot else self.image)
-        try:
-            if tail.snapshot:
-                apply_to_draft(draft, decode_records(tail.snapshot.payload))
-                self._snapshot_bytes = len(tail.snapshot.payload)
-            for entry in tail.entries:
-                apply_to_draft(draft, decode_records(entry.payload))
-                self._count(entry.payload)
-        except UnknownRecord as wrong:
-            raise CorruptStore(str(wrong)) from wrong
-        except Exception as wrong:
-            raise CorruptStore(f"the metadata log can't be applied: {wrong!r}") from wrong
+        image = apply_tail(self.image, tail, self._length)
         self._position = tail.end or self._position
-        self._publish(replace(draft.finish(), controller_id=controller_id))
+        self._publish(replace(image, controller_id=controller_id))
+
+    async def _read(self) -> Tail:
+        """What follows the image as it is, also if it was brought up to date by another on the way."""
+        while True:
+            position = self._position
+            tail = await self._store.read(position)
+            if position == self._position:
+                return tail
 
     def _stand_by(self) -> None:
         if self._standby is None:
@@ -316,28 +366,34 @@ class Controller:
         try:
             while not self.is_active:
                 try:
+                    await self._register_anew()
                     await self._take_part()
-                    await self._tail_for(ELECTION_INTERVAL_MS)
-                except StoreError as wrong:
-                    self._unread.say(f"metadata can't be read: {wrong}")
-                    await asyncio.sleep(ELECTION_INTERVAL_MS / 1000)
+                    if not self.is_active:
+                        await self._tail()
+                except Exception as wrong:  # who does not follow any more goes on with an old image for ever
+                    self._unread.say(f"metadata can't be read: {wrong}", exc_info=_if_unexpected(wrong))
+                    await asyncio.sleep(STORE_RETRY_MS / 1000)
         finally:
             self._standby = None
 
-    async def _tail_for(self, duration_ms: int) -> None:
-        """Applies new entries as they come, for a while."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0 if self.is_active else duration_ms / 1000):
-                async for _ in self._store.watch(self._position):
-                    # An image must not be abandoned half way, so the time-out waits for it.
-                    await asyncio.shield(self._catch_up(self._leadership.broker_id))
+    async def _register_anew(self) -> None:
+        if self._has_lost_session.is_set():
+            self._has_lost_session.clear()
+            try:
+                await self._store.register(self.new_registration())
+            except BaseException:
+                self._has_lost_session.set()
+                raise
+
+    async def _tail(self) -> None:
+        """Applies new entries as they come, until there is another controller, or the session is lost."""
+        await first_of(self._read_on(), self.candidacy.changed(self._leadership), self._has_lost_session.wait())
+
+    async def _read_on(self) -> None:
+        async for _ in self._store.watch(self._position):
+            await self._catch_up(self._leadership.broker_id)
 
 
-def _refuse(replies: list[asyncio.Future[Any]], error: ApiError) -> None:
-    for reply in replies:
-        if not reply.done():
-            reply.set_exception(error)
-
-
-def _unexpected(wrong: Exception) -> ApiError:
-    return ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, repr(wrong))
+def _if_unexpected(wrong: Exception) -> Exception | None:
+    """What a line of the log has to show in full."""
+    return None if isinstance(wrong, StoreError) else wrong

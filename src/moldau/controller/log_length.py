@@ -1,0 +1,32 @@
+"""When the metadata log is long enough to be replaced by a snapshot."""
+
+from __future__ import annotations
+
+ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
+
+
+class LogLength:
+    """What was added since the last snapshot, and what that one cost."""
+
+    __slots__ = ("_bytes", "_snapshot_bytes", "entries")
+
+    def __init__(self) -> None:
+        self.entries = 0
+        self._bytes = 0
+        self._snapshot_bytes = 0
+
+    def add(self, payload: bytes) -> None:
+        self.entries += 1
+        self._bytes += len(payload)
+
+    def read_snapshot(self, payload: bytes) -> None:
+        self._snapshot_bytes = len(payload)
+
+    def took_snapshot(self, payload: bytes) -> None:
+        self.entries = self._bytes = 0
+        self._snapshot_bytes = len(payload)
+
+    @property
+    def is_too_long(self) -> bool:
+        """Only when as much was added as a snapshot costs, so that all snapshots together cost no more than appends."""
+        return self.entries >= ENTRIES_PER_SNAPSHOT_MIN and self._bytes >= self._snapshot_bytes
