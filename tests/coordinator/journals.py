@@ -14,6 +14,7 @@ class MemoryJournal:
         self.producers: list[TransactionalProducer | None] = []
         self.entry_bytes_max = entry_bytes_max
         self.is_ours = True
+        self.refusal: ErrorCode | None = None
         self.failure: ErrorCode | None = None
         self.fails_with: Exception | None = None
         self.committed_offset = 0

@@ -224,6 +224,16 @@ async def test_a_decision_too_large_for_a_batch_never_happened() -> None:
 
 
 @on_a_loop
+async def test_a_decision_too_large_for_a_batch_is_said_once_however_often_it_is_tried(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tally = runtime(MemoryJournal(entry_bytes_max=100))
+    for _ in range(50):
+        assert tally.write(say("A" * 100), failed) == "UNKNOWN_SERVER_ERROR"
+    assert len(caplog.records) == 1
+
+
+@on_a_loop
 async def test_facts_that_make_sense_one_by_one_go_into_as_many_batches_as_they_need() -> None:
     journal = MemoryJournal(entry_bytes_max=1_000)
     tally = runtime(journal)

@@ -7,6 +7,9 @@ from asyncio import Future
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from moldau.coordinator import shards
 from moldau.coordinator.journal import TransactionalProducer
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -102,16 +105,28 @@ async def test_a_crash_loses_nothing_that_was_acknowledged(tmp_path: Path) -> No
 
 
 @on_a_loop
-async def test_while_groups_are_loaded_they_can_not_be_asked(tmp_path: Path) -> None:
+async def test_while_groups_are_loaded_requests_wait(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
     await broker.commit(GROUP, 41)
     broker.crash()
-    assert await broker.commit(GROUP, 42) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    early = asyncio.ensure_future(broker.commit(GROUP, 42))
     assert broker.groups.shards() is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     other = next(name for name in "abcdefgh" if broker.groups.index_of(name) != broker.groups.index_of(GROUP))
     assert await broker.commit(other, 1) == [ErrorCode.NONE], "an empty partition needs no loading"
+    assert await early == [ErrorCode.NONE]
+    assert await broker.offsets(GROUP) == {("orders", 0): 42}
+
+
+@on_a_loop
+async def test_nobody_waits_long_for_groups_that_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "LOADED_S_MAX", 0.0)
+    broker = Broker(tmp_path)
+    for partition in range(500):  # more than is read at once
+        await broker.commit(GROUP, 41, partition, topic="t" * 200)
+    broker.crash()
+    assert await broker.commit(GROUP, 42) == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
     await broker.loaded()
-    assert await broker.offsets(GROUP) == {("orders", 0): 41}
+    assert set((await broker.offsets(GROUP)).values()) == {41}
 
 
 @on_a_loop

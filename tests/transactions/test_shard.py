@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from msgspec.structs import replace
@@ -117,6 +118,23 @@ def test_markers_are_waited_for_and_not_given_out_twice() -> None:
     assert world.run(shard.decide_markers_written(due, world.now_ms)) is ErrorCode.NONE
     assert shard.decide_next_markers(frozenset()) == Decision((), Delayed(MARKERS))
     assert shard.decide_markers_written(due, world.now_ms) == Decision.reply_only(ErrorCode.INVALID_TXN_STATE)
+
+
+def test_markers_that_are_under_way_are_not_looked_at_one_by_one() -> None:
+    """Else each of many transactions that end while their partitions are slow takes as long as all before it."""
+    shard = World().shard
+    prepared = [replace(transaction(State.PREPARE_COMMIT), transactional_id=f"t{number}") for number in range(20_000)]
+    for each in prepared[:-2]:
+        shard.apply(TransactionChanged(each))
+    under_way = {each.transactional_id for each in prepared[:-2]}
+    for each in prepared[-2:]:
+        shard.apply(TransactionChanged(each))
+    begun_s = time.process_time()
+    for _ in range(200):
+        dues = shard.decide_next_markers(under_way).reply
+        assert isinstance(dues, tuple)
+        assert [due.transactional_id for due in dues] == ["t19998", "t19999"]
+    assert time.process_time() - begun_s < 0.5, "a look at all takes some ten milliseconds"
 
 
 def test_idle_ids_are_forgotten() -> None:

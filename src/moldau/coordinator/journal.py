@@ -80,6 +80,11 @@ class Journal(Protocol):
         ...
 
     @property
+    def refusal(self) -> ErrorCode | None:
+        """Why an append would be refused now, as far as that can be told before. The state need not change then."""
+        ...
+
+    @property
     def failure(self) -> ErrorCode | None:
         """Why entries that were appended may not be counted on."""
         ...
@@ -90,7 +95,9 @@ class Journal(Protocol):
         """Write them as one batch. Raises ApiError, and then nothing was written."""
         ...
 
-    def read(self, offset: int, bytes_max: int) -> Chunk: ...
+    def read(self, offset: int, bytes_max: int) -> Chunk:
+        """Also what is not known to be committed: a new leader learns that later, and it was decided all the same."""
+        ...
 
     def watch(self, on_change: Callable[[], None]) -> None:
         """Call it when more is committed or the partition is lost."""
@@ -135,6 +142,10 @@ class PartitionJournal:
     @property
     def is_ours(self) -> bool:
         return self._partition.is_leader and self._partition.leader_epoch == self._leader_epoch
+
+    @property
+    def refusal(self) -> ErrorCode | None:
+        return None if self._partition.has_enough_in_sync else ErrorCode.NOT_ENOUGH_REPLICAS
 
     def append(
         self, entries: Sequence[CoordinatorRecord], now_ms: int, producer: TransactionalProducer | None = None
@@ -182,22 +193,23 @@ class PartitionJournal:
 
     def read(self, offset: int, bytes_max: int) -> Chunk:
         partition = self._partition
-        found = partition.read(Offset(offset), bytes_max=bytes_max, end=partition.high_watermark, one_batch=True)
+        end = partition.log.end_offset
+        found = partition.read(Offset(offset), bytes_max=bytes_max, end=end, one_batch=True)
         view = memoryview(found.read() if len(found) else b"")
         found_batches = [
             (view[at : at + header.length_bytes], header) for at, header in batches(view, partial_tail=True)
         ]
         next_offset = found_batches[-1][1].next_offset if found_batches else offset
         if next_offset == offset:
-            next_offset = partition.high_watermark  # compaction took the last records of a segment
+            next_offset = end  # compaction took the last records of a segment
         return Chunk(chain.from_iterable(_stored(*each, offset) for each in found_batches), next_offset)
 
     def watch(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
-        self._partition.watchers.add(self)
+        self._partition.commit_watchers[self] = None
 
     def unwatch(self) -> None:
-        self._partition.watchers.discard(self)
+        self._partition.commit_watchers.pop(self, None)
 
     def grown(self, *_: object) -> None:
         self._changed()

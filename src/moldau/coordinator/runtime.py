@@ -101,6 +101,7 @@ class Runtime(Generic[M]):
         self.machine = machine
         self._on_failed = on_failed
         self._unwritten = unwritten or unwritten_facts()
+        self._too_large = RepeatedLine(LOGGER, logging.ERROR)  # who may not fail tries it many times a second
         self.is_stopped = False
         self._journal = journal
         self._clock = clock
@@ -111,6 +112,21 @@ class Runtime(Generic[M]):
         self._open: Append | None = None
         self._uncommitted: deque[Append] = deque()
         journal.watch(self._changed)
+
+    def loaded(self) -> None:
+        """The state is what the journal holds. Nobody hears of it before all of that is committed.
+
+        A new leader knows what its log holds, but not yet that other replicas have it too.
+        """
+        if self._journal.committed_offset < self._journal.end_offset:
+            recovered = Append()
+            recovered.end_offset = self._journal.end_offset
+            self._uncommitted.append(recovered)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the state holds facts that are not committed."""
+        return self._open is not None or bool(self._uncommitted)
 
     def write(
         self,
@@ -179,11 +195,13 @@ class Runtime(Generic[M]):
         entries = [entry for fact in decision.records if (entry := self.machine.encode(fact)) is not None]
         if not entries:
             return None
+        if (refusal := self._journal.refusal) is not None:
+            return refusal
         size_bytes = _size_bytes(entries)
         if size_bytes + BATCH_OVERHEAD_BYTES > self._journal.entry_bytes_max:
             if not decision.is_whole:
                 return self._enqueue_singly(entries)
-            LOGGER.error("a decision of %d bytes is too large for a batch", size_bytes)
+            self._too_large.say(f"a decision of {size_bytes} bytes is too large for a batch")
             return TOO_LARGE
         if producer is not None:
             return self._append_for(producer, entries, now_ms)

@@ -19,6 +19,7 @@ from moldau.replication.partition import Partition
 
 REOPEN_S = 1.0  # until what could not be written or read is tried again: by then a full disk may have room
 LOAD_BYTES = 64 * 1024  # read at once
+LOADED_S_MAX = 2.0  # that a request waits for it: librdkafka sends most requests only twice more
 
 LOGGER = logging.getLogger(__name__)
 
@@ -47,13 +48,14 @@ M = TypeVar("M", bound=Recoverable)
 class Slot(Generic[M]):
     """A partition that this broker leads, and what it does about it."""
 
-    __slots__ = ("is_loaded", "journal", "partition", "runtime")
+    __slots__ = ("is_loaded", "journal", "partition", "runtime", "tried")
 
     def __init__(self, partition: Partition, runtime: Runtime[M], journal: PartitionJournal) -> None:
         self.partition = partition
         self.runtime = runtime
         self.journal = journal
         self.is_loaded = False
+        self.tried = asyncio.Event()  # whatever came of its loading
 
 
 class Shards(Generic[M]):
@@ -101,6 +103,14 @@ class Shards(Generic[M]):
             slot = self._slots[index] = self._open(partition)
         return slot.runtime if slot.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
+    async def loading_tried(self, index: int) -> None:
+        """Wait for a partition that is being loaded, but not for long."""
+        slot = self._slots.get(index)
+        if slot is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOADED_S_MAX):
+                    await slot.tried.wait()
+
     def all(self) -> list[Runtime[M]] | ErrorCode:
         """Every partition that holds anything, or why that can't be told."""
         found = [self.find(index) for index in self._in_use()]
@@ -127,6 +137,12 @@ class Shards(Generic[M]):
         """Begin to load what the logs hold. Partitions without any record wait until somebody needs them."""
         for index in self._in_use():
             self.find(index)
+
+    def follow(self) -> None:
+        """Begin to load what this broker leads by now, and let go of the state of what it no longer leads."""
+        for index in [*self._slots]:
+            self.find(index)
+        self.resume()
 
     async def stop(self) -> None:
         for reopening in self._reopening.values():
@@ -183,7 +199,7 @@ class Shards(Generic[M]):
     async def _load(self, slot: Slot[M]) -> None:
         journal, offset = slot.journal, slot.journal.start_offset
         try:
-            while offset < journal.committed_offset and not slot.runtime.is_stopped:
+            while offset < journal.end_offset and not slot.runtime.is_stopped:
                 offset = await self._load_chunk(slot, offset)
             if not slot.runtime.is_stopped:
                 self._begin(slot)
@@ -194,6 +210,8 @@ class Shards(Generic[M]):
             self._unloaded.say(f"{name} can't be loaded: {wrong}", exc_info=None if is_refused else wrong)
             slot.runtime.stop()
             self._reopen_later(slot.partition.index)
+        finally:
+            slot.tried.set()
 
     async def _load_chunk(self, slot: Slot[M], offset: int) -> int:
         machine, loop = slot.runtime.machine, asyncio.get_running_loop()
@@ -215,6 +233,7 @@ class Shards(Generic[M]):
 
     def _begin(self, slot: Slot[M]) -> None:
         slot.is_loaded = True
+        slot.runtime.loaded()
         slot.runtime.write(lambda machine, now_ms: machine.decide_started(now_ms), nobody_hears)
         if self._on_started is not None:
             self._on_started(slot)

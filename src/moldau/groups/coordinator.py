@@ -66,9 +66,28 @@ class GroupCoordinator:
         decide: Callable[[GroupShard, int], Decision[R | Delayed]],
         failed: Callable[[ErrorCode], R],
     ) -> R | Future[R]:
-        """The reply of a decision about a group, or the answer that `failed` makes of an error."""
-        runtime = self._shards.find(self.index_of(group_id))
+        """The reply of a decision about a group, or the answer that `failed` makes of an error.
+
+        A group that is being loaded is waited for a while: some clients try again too few times.
+        """
+        index = self.index_of(group_id)
+        runtime = self._shards.find(index)
+        if runtime is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return asyncio.ensure_future(self._write_when_loaded(index, decide, failed))
         return failed(runtime) if isinstance(runtime, ErrorCode) else runtime.write(decide, failed)
+
+    async def _write_when_loaded(
+        self,
+        index: int,
+        decide: Callable[[GroupShard, int], Decision[R | Delayed]],
+        failed: Callable[[ErrorCode], R],
+    ) -> R:
+        await self._shards.loading_tried(index)
+        runtime = self._shards.find(index)
+        if isinstance(runtime, ErrorCode):
+            return failed(runtime)
+        reply = runtime.write(decide, failed)
+        return await reply if isinstance(reply, Future) else reply
 
     def commit_in_transaction(
         self, committing: Committing, producer: TransactionalProducer
@@ -136,6 +155,10 @@ class GroupCoordinator:
     def resume(self) -> None:
         """Begin to load what is there from before."""
         self._shards.resume()
+
+    def follow_leadership(self) -> None:
+        """Take over what this broker leads by now, and let go of what it no longer leads."""
+        self._shards.follow()
 
     async def stop(self) -> None:
         await self._shards.stop()

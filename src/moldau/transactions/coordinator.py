@@ -112,27 +112,30 @@ class TransactionCoordinator:
 
     def admit(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], *, adds: bool
-    ) -> Mapping[TopicPartition, ErrorCode]:
-        """Whether a producer may write to partitions at this moment, which `adds` makes part of its transaction.
+    ) -> Mapping[TopicPartition, ErrorCode] | Future[Mapping[TopicPartition, ErrorCode]]:
+        """Whether a producer may write to partitions, which `adds` makes part of its transaction.
 
-        The answer is for now: an end of the transaction that comes before the write would leave it open for ever.
+        An answer that is here at once is for now: an end of the transaction that comes before the write would leave it
+        open for ever. Whoever has to wait, for other replicas or the disk, guards against a marker in between.
         """
+
+        def all_of(error: ErrorCode) -> Mapping[TopicPartition, ErrorCode]:
+            return dict.fromkeys(partitions, error)
+
+        def decide(shard: TransactionShard, now_ms: int) -> Decision[Mapping[TopicPartition, ErrorCode]]:
+            if not adds:
+                return Decision.reply_only(shard.verify_partitions(transactional_id, producer, partitions))
+            added = shard.decide_add_partitions(
+                transactional_id, producer, partitions, client_version=SECOND_PROTOCOL, now_ms=now_ms
+            )
+            return added.shaped(all_of)
+
         runtime = self._shards.find(self.index_of(transactional_id))
         if isinstance(runtime, ErrorCode):
-            return dict.fromkeys(partitions, runtime)
-        if not adds:
+            return all_of(runtime)
+        if not adds and not runtime.is_ahead:
             return runtime.machine.verify_partitions(transactional_id, producer, partitions)
-        error = runtime.write(
-            lambda shard, now_ms: shard.decide_add_partitions(
-                transactional_id, producer, partitions, client_version=SECOND_PROTOCOL, now_ms=now_ms
-            ),
-            lambda error: error,
-            at_once=True,
-        )
-        if isinstance(error, Future):
-            # Other replicas have to hear of it first. The client comes again, and finds it added.
-            error = ErrorCode.CONCURRENT_TRANSACTIONS
-        return dict.fromkeys(partitions, error)
+        return runtime.write(decide, all_of, at_once=True)
 
     def shards(self) -> list[TransactionShard] | ErrorCode:
         """All that is known here, or why that can't be told."""
@@ -142,6 +145,10 @@ class TransactionCoordinator:
     def resume(self) -> None:
         """Begin to load what is there from before; markers that are still due are written then."""
         self._shards.resume()
+
+    def follow_leadership(self) -> None:
+        """Take over what this broker leads by now, and let go of what it no longer leads."""
+        self._shards.follow()
 
     async def stop(self) -> None:
         await self._shards.stop()

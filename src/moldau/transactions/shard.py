@@ -6,7 +6,8 @@ log holds.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Set
+from itertools import takewhile
 
 from moldau.coordinator.journal import CoordinatorRecord, StoredRecord
 from moldau.core.decision import Decision, Delayed, Slices, Timer, sliced
@@ -90,20 +91,24 @@ class TransactionShard:
         known = (self.transactions.get(each) for each in transactional_ids)
         return self.spare_id is None and any(each is not None and each.is_epoch_exhausted for each in known)
 
-    def decide_next_markers(self, under_way: Set[str]) -> Decision[tuple[MarkersDue, ...] | Delayed]:
+    def decide_next_markers(self, under_way: Container[str]) -> Decision[tuple[MarkersDue, ...] | Delayed]:
         """The markers to write, but for those transactional ids whose markers are under way; waits until there are any.
 
         An empty answer is a call to ask again. As any reply it comes when all that was decided before is committed,
-        so that no partition learns of an outcome that the coordinator could still lose.
+        so that no partition learns of an outcome that the coordinator could still lose. What is under way was prepared
+        before all that is not, so that a look goes no further back than to the last of those.
         """
-        dues = tuple(due for due in self.markers_due() if due.transactional_id not in under_way)
+        new = takewhile(lambda transactional_id: transactional_id not in under_way, reversed(self._prepared))
+        dues = tuple([self._markers_due(transactional_id) for transactional_id in new][::-1])
         return Decision((), dues or Delayed(MARKERS))
 
     def markers_due(self) -> Iterator[MarkersDue]:
-        for transactional_id in self._prepared:
-            due = markers_due(self.transactions[transactional_id])
-            assert due is not None, "an id is among the prepared as long as its transaction is"
-            yield due
+        return map(self._markers_due, self._prepared)
+
+    def _markers_due(self, transactional_id: str) -> MarkersDue:
+        due = markers_due(self.transactions[transactional_id])
+        assert due is not None, "an id is among the prepared as long as its transaction is"
+        return due
 
     def decide_started(self, now_ms: int) -> Decision[None]:
         """Open transactions keep their deadlines: the log says when they began."""
