@@ -1,0 +1,31 @@
+"""Lines for the audit log, as Kafka's kafka.authorizer.logger writes them, so that whatever reads those reads ours."""
+
+from __future__ import annotations
+
+from moldau.security.acls.authorizer import MatchingRule
+from moldau.security.acls.vocabulary import AclOperation, ResourceType, pascal_case
+from moldau.security.principals import Principal
+
+
+def audit_message(
+    rule: MatchingRule,
+    *,
+    principal: Principal,
+    host: str,
+    operation: AclOperation,
+    resource_type: ResourceType,
+    resource_name: str,
+    request: str,
+    references: int = 1,
+) -> str:
+    """`request` is the name of the API, `references` how often its request names the resource.
+
+    What a client wrote is escaped: a name with a line break must not make a line of its own.
+    """
+    verdict = "Allowed" if rule.is_allowed else "Denied"
+    line = (
+        f"Principal = {principal} is {verdict} operation = {operation.name} from host = {host} "
+        f"on resource = {pascal_case(resource_type)}:LITERAL:{resource_name} for request = {request} "
+        f"with resourceRefCount = {references} based on rule {rule}"
+    )
+    return line if line.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)

@@ -1,0 +1,82 @@
+"""SCRAM's arithmetic (RFC 5802, section 3): keys from passwords, and the proof that one side knows them.
+
+Passwords and names are their UTF-8 bytes, without SASLprep, as in Apache Kafka.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+
+from moldau.security.sasl.scram.credential import ITERATIONS_MIN, ScramCredential, ScramMechanism
+
+FAKE_SALT_CHARS = 26  # Kafka's tools make salts of 130 random bits, written in base 36
+BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
+
+
+def client_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
+    return hmac.digest(salted, b"Client Key", mechanism.hash_name)
+
+
+def server_key(mechanism: ScramMechanism, salted: bytes) -> bytes:
+    return hmac.digest(salted, b"Server Key", mechanism.hash_name)
+
+
+def stored_key(mechanism: ScramMechanism, key: bytes) -> bytes:
+    """Of a client key."""
+    return hashlib.new(mechanism.hash_name, key).digest()
+
+
+def signature(mechanism: ScramMechanism, key: bytes, auth_message: bytes) -> bytes:
+    return hmac.digest(key, auth_message, mechanism.hash_name)
+
+
+def xor(one: bytes, other: bytes) -> bytes:
+    assert len(one) == len(other), "keys, proofs and signatures of a mechanism have one length"
+    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
+
+
+def is_proof(mechanism: ScramMechanism, credential: ScramCredential, auth_message: bytes, proof: bytes) -> bool:
+    """Whether whoever made the proof knows the client key, in a time that does not depend on where it goes wrong."""
+    if len(proof) != mechanism.key_bytes:
+        return False
+    proven = xor(proof, signature(mechanism, credential.stored_key, auth_message))
+    return hmac.compare_digest(stored_key(mechanism, proven), credential.stored_key)
+
+
+def credential_of(mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
+    """What the server keeps of a salted password."""
+    return ScramCredential(
+        salt, stored_key(mechanism, client_key(mechanism, salted)), server_key(mechanism, salted), iterations
+    )
+
+
+def make_credential(mechanism: ScramMechanism, password: str, *, salt: bytes, iterations: int) -> ScramCredential:
+    return credential_of(mechanism, salted_password(mechanism, password, salt, iterations), salt, iterations)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeCredentials:
+    """Credentials of users that don't exist: the same for a name whenever and wherever it is asked for.
+
+    All brokers of a cluster need the same secret, or the salts of two of them tell. The salts look like those of
+    Kafka's tools; whoever gives all users other iterations gives them here too.
+    """
+
+    secret: bytes = field(repr=False)
+    iterations: int = ITERATIONS_MIN
+
+    def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
+        asked = f"{mechanism.mechanism_name} {user}".encode()
+        number = int.from_bytes(hmac.digest(self.secret, b"salt " + asked, "sha256"), "big")
+        salt = bytearray()
+        for _ in range(FAKE_SALT_CHARS):
+            number, digit = divmod(number, len(BASE_36))
+            salt += BASE_36[digit].encode()
+        key = hmac.digest(self.secret, b"key " + asked, mechanism.hash_name)
+        return ScramCredential(bytes(salt), key, key, self.iterations)

@@ -1,0 +1,43 @@
+"""The line of Kafka's StandardAuthorizer, word for word."""
+
+from __future__ import annotations
+
+from moldau.security.acls.audit import audit_message
+from moldau.security.acls.authorizer import DEFAULT_DENY, SUPER_USER, MatchingRule
+from moldau.security.acls.vocabulary import AclOperation, ResourceType
+from tests.security.acls.bindings import ALICE, HOST, deny
+
+
+def message(rule: MatchingRule, name: str = "orders") -> str:
+    return audit_message(
+        rule,
+        principal=ALICE,
+        host=HOST,
+        operation=AclOperation.WRITE,
+        resource_type=ResourceType.TRANSACTIONAL_ID,
+        resource_name=name,
+        request="Produce",
+        references=2,
+    )
+
+
+def test_a_denial_names_the_acl() -> None:
+    rule = MatchingRule(False, acl=deny(AclOperation.WRITE, resource_type=ResourceType.TRANSACTIONAL_ID))
+    assert message(rule) == (
+        "Principal = User:alice is Denied operation = WRITE from host = 10.0.0.1 "
+        "on resource = TransactionalId:LITERAL:orders for request = Produce with resourceRefCount = 2 "
+        "based on rule MatchingAcl(acl=StandardAcl[resourceType=TRANSACTIONAL_ID, resourceName=orders, "
+        "patternType=LITERAL, principal=User:alice, host=*, operation=WRITE, permissionType=DENY])"
+    )
+
+
+def test_what_no_acl_decided_is_told_by_name() -> None:
+    assert message(DEFAULT_DENY).endswith("based on rule DefaultDeny")
+    assert " is Allowed " in message(SUPER_USER)
+    assert message(SUPER_USER).endswith("based on rule SuperUser")
+
+
+def test_a_name_makes_no_line_of_its_own() -> None:
+    assert "LITERAL:a\\nPrincipal = User:bob is Allowed for" in message(
+        DEFAULT_DENY, "a\nPrincipal = User:bob is Allowed"
+    )
