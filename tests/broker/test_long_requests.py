@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from inspect import iscoroutine
@@ -22,14 +22,17 @@ from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer
 from moldau.broker.fetching.cold_reads import ColdReads
 from moldau.broker.fetching.fetch_sessions import FetchSessions
+from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
 from moldau.broker.handlers.table import TABLE
 from moldau.broker.producing.marker_appends import MarkerAppends
+from moldau.broker.replication import Replication
 from moldau.broker.requests.delayed_response import DelayedResponse, future_of
 from moldau.broker.topics.partitions import Partitions
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import ProducerId, TopicId
 from moldau.core.limits import REQUEST_ELEMENTS_MAX
@@ -61,13 +64,15 @@ QUICK_PATHS = {
     (ApiKey.FETCH, ("forgotten_topics_data",)),  # forgotten by name, which needs no look at them
     (ApiKey.FETCH, ("forgotten_topics_data", "partitions")),
     (ApiKey.ALTER_PARTITION_REASSIGNMENTS, ("topics", "partitions", "replicas")),  # compared as a whole
+    (ApiKey.ALTER_PARTITION, ("topics", "partitions", "new_isr")),
+    (ApiKey.ALTER_PARTITION, ("topics", "partitions", "new_isr_with_epochs")),
 }
 # For the controller, who is not here.
 CONTROLLED = {ApiKey.CREATE_TOPICS, ApiKey.UPDATE_FEATURES, ApiKey.FIND_COORDINATOR}
 
 
 def cases() -> Iterator[Any]:
-    for row in TABLE:
+    for row in (*TABLE, *BETWEEN_BROKERS):
         if row.parts or row.key in QUICK | CONTROLLED:
             continue  # large_requests.py gives the handler some elements at a time, or there is nothing to do
         cls: Any = row.request
@@ -127,13 +132,28 @@ def services(folder: Path) -> Iterator[Any]:
         next_producer_id=next_producer_id,
         write_marker=lambda *_: ErrorCode.NONE,
     )
+
+    async def write(decide: Callable[[ClusterImage], Decision[Any]]) -> Any:
+        """Each decision is a turn of the loop, as it is where one is written down."""
+        await asyncio.sleep(0)
+        return decide(image()).reply
+
+    def nobody() -> Any:
+        raise AssertionError("there is no other broker")
+
     with ThreadPoolExecutor(1) as executor, closing(ColdReads()) as cold_reads:
+        shown = image()
         yield SimpleNamespace(
+            image=shown,
             broker_id=0,
+            itself=None,
             config=BrokerConfig.of({"auto.create.topics.enable": "false"}),
             clock=clock,
-            controller=SimpleNamespace(image=image()),
+            controller=SimpleNamespace(image=shown, write=write),
             partitions=partitions,
+            replication=Replication(
+                0, partitions, channels=nobody, image=image, config=BrokerConfig, clock=clock, flush=flush_at_once
+            ),
             directories=SimpleNamespace(paths=[], failures={}),
             fetch_sessions=FetchSessions(sessions_max=10, eviction_ms_min=0, seed=0),
             long_work=long_work,

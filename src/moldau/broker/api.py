@@ -37,6 +37,10 @@ class Api:
     """Of a request whose elements are questions of their own: their array, and that of the answers."""
     subject: Subject | None = None
     """What an element is about, where the handler has a rule for those that are about the same thing."""
+    forwarded: bool = False
+    """Only the controller can answer: any other broker sends the request on to it, in an envelope."""
+    splits: bool = False
+    """Of one that is forwarded: the handler does it, for some of the request is this broker's own."""
 
 
 def api(
@@ -46,11 +50,23 @@ def api(
     versions: tuple[int, int],
     parts: tuple[Parts, ...] = (),
     subject: Subject | None = None,
+    forwarded: bool = False,
+    splits: bool = False,
 ) -> Callable[[Callable[[Request, Context], Answer]], Api]:
     """Turn a function `(request, context) -> response` into a row of the handler table."""
 
     def row(call: Callable[[Request, Context], Answer]) -> Api:
         waits = inspect.iscoroutinefunction(call)
-        return Api(key=key, request=request, versions=versions, call=call, waits=waits, parts=parts, subject=subject)
+        return Api(
+            key=key,
+            request=request,
+            versions=versions,
+            call=call,
+            waits=waits,
+            parts=parts,
+            subject=subject,
+            forwarded=forwarded,
+            splits=splits,
+        )
 
     return row

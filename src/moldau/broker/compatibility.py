@@ -113,11 +113,10 @@ NOTES = MappingProxyType(
             "a producer with an epoch that is out of date is refused at once, where Kafka aborts the open transaction "
             "of its successor first"
         ),
-        ApiKey.UPDATE_FEATURES: "`transaction.version` is the only feature",
+        ApiKey.UPDATE_FEATURES: "there are no share and no streams groups to turn on",
         ApiKey.DESCRIBE_CONFIGS: (
             "topics, brokers, broker loggers and groups; client metrics get INVALID_REQUEST. A broker shows the "
-            "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself, because "
-            "there are no eligible leader replicas"
+            "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself"
         ),
         ApiKey.ALTER_CONFIGS: (
             "topics, brokers and groups; client metrics get INVALID_REQUEST. A resource that is named twice is "
@@ -131,8 +130,8 @@ NOTES = MappingProxyType(
             "more than 10,000 new partitions in one request are a POLICY_VIOLATION, where Kafka answers "
             "UNKNOWN_SERVER_ERROR after adding some; answers are in the order of the request"
         ),
-        ApiKey.DESCRIBE_CLUSTER: "no broker is ever fenced, so asking for fenced ones changes nothing",
-        ApiKey.DESCRIBE_LOG_DIRS: "no replica moves between log directories, and none is closed to new partitions",
+        ApiKey.DESCRIBE_CLUSTER: "the controller is the one that there is, where Kafka names any broker",
+        ApiKey.DESCRIBE_LOG_DIRS: "no log directory is closed to new partitions",
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
             "an empty topic name is an INVALID_TOPIC_EXCEPTION, where Kafka answers UNKNOWN_SERVER_ERROR"
         ),
@@ -140,11 +139,19 @@ NOTES = MappingProxyType(
         ApiKey.CREATE_ACLS: _NO_AUTHORIZER,
         ApiKey.DELETE_ACLS: _NO_AUTHORIZER,
         ApiKey.ALTER_REPLICA_LOG_DIRS: (
-            "a replica stays where it is: another log directory of the broker is an INVALID_REQUEST"
+            "a move that a stop of the broker interrupts is to be asked for again, where Kafka goes on with it; a "
+            "replica that is still to be made is not made in the folder that was asked for, but may be moved there then"
         ),
-        ApiKey.ALTER_PARTITION_REASSIGNMENTS: "with one broker, a partition can only be given the replicas that it has",
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
+            "a reassignment that replaces another one is what it asks for, where Kafka goes on with what the first one "
+            "wanted to add and remove if the second one adds or removes nothing"
+        ),
         ApiKey.DESCRIBE_QUORUM: (
-            "the metadata store is no quorum: the controller is its only voter, and offsets are entries of the store"
+            "the metadata are in a store, not in a quorum of brokers: every broker may control and so is told of as a "
+            "voter, offsets are entries of the store, and a voter that is down is told of as never seen"
+        ),
+        ApiKey.UNREGISTER_BROKER: (
+            "a broker that runs is an INVALID_REQUEST, where Kafka forgets it and leaves its partitions without it"
         ),
         ApiKey.LIST_CONFIG_RESOURCES: "there are no client metrics to list",
     }

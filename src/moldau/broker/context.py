@@ -10,10 +10,17 @@ if TYPE_CHECKING:
 
     from moldau.broker.fetching.cold_reads import ColdReads
     from moldau.broker.fetching.fetch_sessions import FetchSessions
+    from moldau.broker.peers import Peers
     from moldau.broker.producing.flushing import Flusher
     from moldau.broker.producing.marker_appends import MarkerAppends
+    from moldau.broker.producing.remote_admission import RemoteAdmission
+    from moldau.broker.replication import Replication
+    from moldau.broker.requests.dispatch import Dispatch
+    from moldau.broker.requests.forwarding import Forwarding
+    from moldau.broker.topics.moving import ReplicaMoves
     from moldau.broker.topics.partitions import Partitions
     from moldau.broker.topics.reconciliation import Reconciliation
+    from moldau.controller.image import BrokerImage, ClusterImage
     from moldau.controller.producer_ids import ProducerIds
     from moldau.controller.runtime import Controller
     from moldau.coordinator.long_work import LongWork
@@ -36,6 +43,7 @@ class Services:
     clock: Clock
     controller: Controller
     partitions: Partitions
+    replication: Replication
     reconciliation: Reconciliation
     directories: LogDirectories
     producer_ids: ProducerIds
@@ -50,6 +58,25 @@ class Services:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     markers: MarkerAppends
+    peers: Peers | None = None
+    forwarding: Forwarding | None = None
+    """What a broker needs that may not be the controller; None where it is the only one for sure, as in tests."""
+    remote_admission: RemoteAdmission | None = None
+    itself: BrokerImage | None = None
+    """This broker as it registers; None where nobody starts it, as in tests."""
+    image_without_itself: ClusterImage | None = None
+    """What clients are shown while others may lead what this broker led, and it can't learn who."""
+    brokers_expected: int = 1
+    """How many brokers the cluster has when all of them have started, as far as that is known."""
+    moves: ReplicaMoves | None = None
+    """Made when the first replica is to move to another log directory."""
+    dispatch: Dispatch | None = None
+    """Set when requests are answered: one of them may come in another."""
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster as clients are to see it."""
+        return self.image_without_itself or self.controller.image
 
 
 @dataclass(slots=True, frozen=True)

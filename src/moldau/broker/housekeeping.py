@@ -17,7 +17,7 @@ from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ApiError
 from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.compaction.throttle import Throttle
-from moldau.log.directories.log_directories import Checkpoints
+from moldau.log.directories.offset_checkpoints import Checkpoints
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 
@@ -36,6 +36,7 @@ class Housekeeping:
         self._cleaner = Cleaner(
             memory_bytes=services.config.int("log.cleaner.dedupe.buffer.size"),
             throttle=Throttle(lambda: services.config.number("log.cleaner.io.max.bytes.per.second")),
+            checkpointing=services.directories.checkpointing,
         )
         self._unflushed_since_ms: dict[PartitionLog, int] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -44,6 +45,7 @@ class Housekeeping:
         """Begin. Intervals are read anew each time, so that a dynamic change takes effect."""
         self._every(self._set("log.retention.check.interval.ms"), self.delete_old_segments)
         self._every(self._checkpoint_interval_ms, self.write_checkpoints)
+        self._every(self._set("replica.high.watermark.checkpoint.interval.ms"), self.write_high_watermarks)
         self._every(self._set("producer.id.expiration.check.interval.ms"), self.expire_producers)
         self._every(self._set("log.cleaner.backoff.ms"), self.compact)
         self._every(lambda: COMPLETION_INTERVAL_MS, self.complete)
@@ -74,9 +76,24 @@ class Housekeeping:
 
     async def write_checkpoints(self, _: int) -> None:
         directories = self._services.directories
-        pending = Checkpoints.of_directories(directories.usable_paths)
+        pending = Checkpoints.of_directories(directories.usable_paths, directories.checkpointing)
         async for stored in in_slices(directories.logs(), self._services.long_work):
             pending.note(stored)
+        await self._write(pending)
+
+    async def write_high_watermarks(self, _: int) -> None:
+        """What a follower may begin with. A lone broker leads all that it has, and commits it when it starts."""
+        directories = self._services.directories
+        if len(self._services.controller.image.brokers) == 1:
+            return
+        pending = Checkpoints.of_high_watermarks(
+            directories.usable_paths, directories.checkpointing, directories.high_watermark
+        )
+        async for stored in in_slices(directories.logs(), self._services.long_work):
+            pending.note(stored)
+        await self._write(pending)
+
+    async def _write(self, pending: Checkpoints) -> None:
         failures = await asyncio.get_running_loop().run_in_executor(self._executor, pending.write_all)
         for directory, failure in failures.items():
             LOGGER.error("log directory %s: checkpoints could not be written: %s", directory, failure.strerror)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from moldau.controller.image import ClusterImage, PartitionImage
-from moldau.core.ids import NO_LEADER
 from moldau.replication.partition import Partition
 from moldau.wire.messages.leaders import LeaderIdAndEpoch, NodeEndpoint
 
@@ -15,24 +14,24 @@ def current_leader(partition: Partition) -> LeaderIdAndEpoch:
 
 
 def offline_replicas(partition: PartitionImage, image: ClusterImage) -> list[int]:
-    """Where nobody leads, no replica in sync can: else it would be elected."""
-    leaderless = partition.leader == NO_LEADER
+    """Replicas that nobody can read: their broker is gone, or their log directory."""
+    brokers = image.brokers
     return [
         replica
         for replica in partition.replicas
-        if replica not in image.brokers or (leaderless and replica in partition.isr)
+        if replica in partition.offline or (broker := brokers.get(replica)) is None or broker.fenced
     ]
 
 
 def endpoints(
-    image: ClusterImage, broker_ids: Iterable[int], listener_name: str
+    image: ClusterImage, broker_ids: Iterable[int], listener_name: str, *, with_fenced: bool = False
 ) -> list[tuple[int, str, int, str | None]]:
-    """(id, host, port, rack) of each broker that can be reached through the listener the client came by."""
+    """(id, host, port, rack) of each living broker, or each at all, that has the listener the client came by."""
     found = []
     for broker_id in sorted(broker_ids):
         broker = image.brokers.get(broker_id)
         endpoint = broker.endpoints.get(listener_name) if broker is not None else None
-        if broker is not None and endpoint is not None:
+        if broker is not None and endpoint is not None and (with_fenced or not broker.fenced):
             found.append((broker_id, endpoint.host, endpoint.port, broker.rack))
     return found
 

@@ -36,11 +36,11 @@ def nothing(_: bool, __: Set[Partition] | None) -> None:
 @on_a_loop
 async def test_a_fetch_whose_connection_is_gone_watches_no_longer(tmp_path: Path) -> None:
     partition = new_partition(tmp_path)
-    parked = DelayedFetch([partition], nothing, missing_bytes=1_000_000, wait_ms_max=DAY_MS)
+    parked = DelayedFetch([partition.commit_watchers], nothing, missing_bytes=1_000_000, wait_ms_max=DAY_MS)
     told: list[DelayedResponse[object]] = []
     parked.answer.add_done_callback(told.append)
     parked.answer.cancel()
-    assert (partition.watchers, told) == (set(), [parked.answer])
+    assert (partition.commit_watchers, told) == ({}, [parked.answer])
     assert parked.answer.cancelled()
 
 
@@ -48,14 +48,14 @@ async def test_a_fetch_whose_connection_is_gone_watches_no_longer(tmp_path: Path
 async def test_an_answer_that_waits_for_the_disk_comes_when_the_disk_has_answered(tmp_path: Path) -> None:
     partition = new_partition(tmp_path)
     warmed: DelayedResponse[str] = DelayedResponse()
-    parked = DelayedFetch([partition], lambda *_: warmed, missing_bytes=1, wait_ms_max=1)
+    parked = DelayedFetch([partition.commit_watchers], lambda *_: warmed, missing_bytes=1, wait_ms_max=1)
     heard: Future[str | None] = get_running_loop().create_future()
     parked.answer.add_done_callback(lambda later: heard.set_result(later.result()))
     loop = get_running_loop()
     loop.call_later(0.01, partition.disturb)
     loop.call_later(0.02, warmed.set_result, "cold")
     assert await heard == "cold"
-    assert partition.watchers == set()
+    assert partition.commit_watchers == {}
 
 
 @pytest.mark.parametrize("batches", [2, 3])
@@ -64,21 +64,21 @@ async def test_a_fetch_of_many_that_waits_for_much_is_not_tried_for_each_record(
     partition, batch = new_partition(tmp_path), build_batch([Record(0, 0, b"key", b"value")])
     wanted = Wanted(partition.topic, FetchPartition(partition=0, partition_max_bytes=1 << 20))
     wanted.partition = partition
-    terms = Terms(12, 1 << 20, batches * len(batch), read_committed=False, is_follower=False, changes_only=False)
+    terms = Terms(12, 1 << 20, batches * len(batch), read_committed=False, changes_only=False)
     with closing(ColdReads()) as cold_reads, ThreadPoolExecutor(1) as computing:
         services = SimpleNamespace(partitions=None, long_work=LongWork(), cold_reads=cold_reads, computing=computing)
         context: Any = SimpleNamespace(services=services, version=12)
         plan, reading = Plan({(partition.topic, 0): wanted}), Reading(terms.bytes_max)
         asked = FetchRequest(max_wait_ms=DAY_MS)
         answer = ensure_future(_fetch_many(asked, plan, reading, terms=terms, context=context))
-        while not partition.watchers:  # noqa: ASYNC110 - nobody tells of it
+        while not partition.commit_watchers:  # noqa: ASYNC110 - nobody tells of it
             await sleep(0)
-        watching = set(partition.watchers)
+        watching = dict(partition.commit_watchers)
         for _ in range(batches - 1):
             partition.append_own(memoryview(bytearray(batch)), now_ms=0)
             for _ in range(10):
                 await sleep(0)
-            assert partition.watchers == watching, "it goes on waiting for the rest"
+            assert partition.commit_watchers == watching, "it goes on waiting for the rest"
         partition.append_own(memoryview(bytearray(batch)), now_ms=0)
         await answer
-    assert partition.watchers == set()
+    assert partition.commit_watchers == {}

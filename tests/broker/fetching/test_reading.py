@@ -12,8 +12,10 @@ import pytest
 from moldau.broker.fetching.fetch_sessions import Wanted
 from moldau.broker.fetching.reading import PARTITIONS_PER_LOOK, Reading, Terms, read, read_rest, worth_a_look
 from moldau.coordinator.long_work import LongWork
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_LEADER
 from moldau.log.file_range import FileRange
-from moldau.replication.partition import Partition
+from moldau.replication.partition import LeaderAndEpoch, Partition
 from moldau.wire.batch import Record, build_batch
 from moldau.wire.messages.fetch import FetchPartition
 from tests.coordinator.partitions import TOPIC, new_partition
@@ -68,19 +70,19 @@ def test_a_look_at_what_grew_finds_what_a_look_at_everything_finds(tmp_path: Pat
     partitions = [new_partition(tmp_path, index) for index in range(COUNT)]
     local = cast(Any, Local(partitions))
     wanted = [Wanted(TOPIC, FetchPartition(partition=index, partition_max_bytes=4_000)) for index in range(COUNT)]
-    terms = Terms(version=11, bytes_max=9_000, bytes_min=1, read_committed=False, is_follower=False, changes_only=True)
+    terms = Terms(version=11, bytes_max=9_000, bytes_min=1, read_committed=False, changes_only=True)
     for _ in range(12):
         first = read(wanted, terms, local)
         told = {one for one, _ in first.found}
         noting = Noting()
         for partition in partitions:
-            partition.watchers.add(noting)
+            partition.commit_watchers[noting] = None
         for partition in chance.choices(partitions, k=chance.randrange(4)):
             append(partition, chance)
         everything = read(wanted, terms, local)
         assert seen(read(worth_a_look(wanted, told, noting.partitions), terms, local)) == seen(everything)
         for partition in partitions:
-            partition.watchers.clear()
+            partition.commit_watchers.clear()
         for one, data in everything.found:  # as a client that was answered goes on
             if chance.random() < 0.8:
                 one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
@@ -100,9 +102,7 @@ def test_a_look_that_takes_long_lets_others_have_their_turn_and_finds_the_same(
     for partition in chance.choices(partitions, k=3):
         partition.retire()
     bytes_max = chance.choice([9_000, 1_000_000])
-    terms = Terms(
-        version=11, bytes_max=bytes_max, bytes_min=1, read_committed=False, is_follower=False, changes_only=False
-    )
+    terms = Terms(version=11, bytes_max=bytes_max, bytes_min=1, read_committed=False, changes_only=False)
 
     def wanted() -> list[Wanted]:
         return [Wanted(TOPIC, FetchPartition(partition=each.index, partition_max_bytes=4_000)) for each in partitions]
@@ -135,3 +135,19 @@ def test_a_look_that_takes_long_lets_others_have_their_turn_and_finds_the_same(
 def seen_everywhere(reading: Reading) -> Any:
     found = [(one.index, data.error_code, data.high_watermark, len(data.records or b"")) for one, data in reading.found]
     return found, reading.size_bytes, reading.has_error, reading.to_read
+
+
+def test_a_replica_that_knows_no_leader_is_read_by_nobody(tmp_path: Path) -> None:
+    """It may have led before it was started again, with fewer records than its consumers have read."""
+    partition = new_partition(tmp_path, 0)
+    epoch = partition.leader_epoch
+    wanted = Wanted(TOPIC, FetchPartition(partition=0, current_leader_epoch=epoch, fetch_offset=7))
+    terms = Terms(version=12, bytes_max=9_000, bytes_min=1, read_committed=False, changes_only=False)
+
+    def told() -> int:
+        return read([wanted], terms, cast(Any, Local([partition]))).found[0][1].error_code
+
+    partition.lead(LeaderAndEpoch(partition.broker_id + 1, epoch))
+    assert told() == ErrorCode.OFFSET_OUT_OF_RANGE, "as from any follower"
+    partition.lead(LeaderAndEpoch(NO_LEADER, epoch))
+    assert told() == ErrorCode.NOT_LEADER_OR_FOLLOWER

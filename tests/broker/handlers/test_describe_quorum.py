@@ -20,7 +20,7 @@ def ask(wire: Wire, version: int, topic: str = "__cluster_metadata", index: int 
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_the_controller_votes_alone(wire: Wire, name: str, broker_id: int, version: int) -> None:
+def test_a_broker_alone_is_the_only_voter(wire: Wire, name: str, broker_id: int, version: int) -> None:
     before = ask(wire, version)
     wire.create_topic(name)
     after = ask(wire, version)

@@ -11,8 +11,10 @@ from typing import cast
 import pytest
 
 from moldau.broker.network.outbox import INLINE_BYTES_MAX, Outbox, Part
+from moldau.core.ids import Offset
 from moldau.core.limits import MIB
 from moldau.log.file_range import FileRange
+from tests.log.samples import EVERYTHING, NOW_MS, batch, config, create
 
 
 def receive(peer: socket.socket, size: int) -> bytes:
@@ -151,3 +153,56 @@ def test_a_large_buffer_is_not_copied_whatever_small_ones_are_sent_with_it(held:
     assert bytes(got) == wanted
     ours.close()
     peer.close()
+
+
+@pytest.mark.parametrize("size_bytes", [INLINE_BYTES_MAX, 2 * MIB])
+def test_nothing_is_sent_of_records_that_were_truncated(tmp_path: Path, size_bytes: int) -> None:
+    """Other records stand where they stood, and the file is as long as before: only the log knows."""
+    log = create(tmp_path, config(max_message_bytes=16 * MIB))
+    for value in (b"kept", bytes(size_bytes)):
+        log.append_as_leader(batch([value]), leader_epoch=0, now_ms=NOW_MS)
+    kept = log.read(Offset(0), bytes_max=1, end=Offset(1), one_batch=True)
+    gone = log.read(Offset(1), bytes_max=EVERYTHING, end=Offset(2), one_batch=True)
+    log.truncate_to(Offset(1), now_ms=NOW_MS)
+    log.append_as_leader(batch([os.urandom(size_bytes)]), leader_epoch=1, now_ms=NOW_MS)
+    new = log.read(Offset(1), bytes_max=EVERYTHING, end=Offset(2), one_batch=True)
+    assert (gone.position, gone.size) == (new.position, new.size)
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    with ours, peer:
+        with pytest.raises(OSError, match="truncated"):
+            Outbox(ours).send([b"head", gone, b"tail"])
+        outbox = Outbox(ours)
+        done = outbox.send([kept, new])
+        while not done:
+            peer.recv(MIB)
+            done = outbox.flush()
+
+
+def test_every_truncation_counts(tmp_path: Path) -> None:
+    log = create(tmp_path)
+    for value in (b"a", b"b", b"c"):
+        log.append_as_leader(batch([value]), leader_epoch=0, now_ms=NOW_MS)
+    first, second = (log.read(Offset(at), bytes_max=1, end=Offset(3), one_batch=True) for at in (0, 1))
+    log.truncate_to(Offset(2), now_ms=NOW_MS)
+    first.check()
+    second.check()
+    log.truncate_to(Offset(1), now_ms=NOW_MS)
+    first.check()
+    with pytest.raises(OSError, match="truncated"):
+        second.read()
+
+
+def test_a_truncation_in_the_middle_ends_the_answer(tmp_path: Path) -> None:
+    log = create(tmp_path, config(max_message_bytes=16 * MIB))
+    log.append_as_leader(batch([bytes(8 * MIB)]), leader_epoch=0, now_ms=NOW_MS)
+    ours, peer = socket.socketpair()
+    ours.setblocking(False)
+    with ours, peer:
+        outbox = Outbox(ours)
+        assert not outbox.send([log.read(Offset(0), bytes_max=EVERYTHING, end=Offset(1), one_batch=True)])
+        log.truncate_to(Offset(0), now_ms=NOW_MS)
+        log.append_as_leader(batch([os.urandom(8 * MIB)]), leader_epoch=1, now_ms=NOW_MS)
+        peer.recv(MIB)
+        with pytest.raises(OSError, match="truncated"):
+            outbox.flush()

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -533,3 +534,102 @@ def test_logs_of_a_deleted_topic_are_given_up_and_freed_one_by_one_with_turns_of
     asyncio.run(asyncio.wait_for(test(), 20))
     assert len(set(retired)) == count
     assert len(set(freed)) == count
+
+
+OTHER_ID = 2
+STATES = {
+    "leader": PartitionImage((BROKER_ID, OTHER_ID), (BROKER_ID, OTHER_ID), BROKER_ID),
+    "follower": PartitionImage((BROKER_ID, OTHER_ID), (BROKER_ID, OTHER_ID), OTHER_ID, leader_epoch=1),
+    "leader again": PartitionImage((BROKER_ID, OTHER_ID), (BROKER_ID, OTHER_ID), BROKER_ID, leader_epoch=2),
+    "elsewhere": PartitionImage((OTHER_ID,), (OTHER_ID,), OTHER_ID, leader_epoch=3),
+}
+
+
+def in_state(*names: str) -> ClusterImage:
+    """One topic, with a partition in each of these states."""
+    topic = TopicImage("orders", topic_id("orders"), tuple(STATES[name] for name in names))
+    return ClusterImage(topics={"orders": topic}, topic_ids={topic.id: "orders"}, changed_topics=frozenset({"orders"}))
+
+
+def test_roles_follow_the_image_and_whoever_listens_is_told(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+            told: list[tuple[int, bool, int]] = []
+            broker.partitions.leadership_listeners.append(
+                lambda partition, is_leader: told.append((partition.index, is_leader, partition.leadership.leader_id))
+            )
+            await broker.follow(in_state("leader", "elsewhere"))
+            assert broker.names() == ["orders-0"]
+            append(broker.partitions.get("orders", 0))
+            await broker.follow(in_state("follower", "elsewhere"))
+            await broker.follow(in_state("leader again", "leader"))
+            led = broker.partitions.get("orders", 0)
+            assert led is not None
+            assert led.log.end_offset == 1, "it keeps its log through all roles"
+            await broker.follow(in_state("elsewhere", "leader"))
+            assert told == [
+                (0, True, BROKER_ID), (0, False, OTHER_ID), (0, True, BROKER_ID), (1, True, BROKER_ID), (0, False, -1)
+            ]  # fmt: skip
+            assert broker.names() == ["orders-1"]
+            assert not (tmp_path / "orders-0").exists()
+            await broker.follow(in_state("leader", "leader"))
+            back = broker.partitions.get("orders", 0)
+            assert back is not None
+            assert back.log.end_offset == 0, "what was deleted does not come back"
+
+    run(test)
+
+
+@pytest.mark.parametrize("fails", ["the role", "who listens"])
+def test_a_partition_that_cannot_follow_the_image_is_tried_again_and_stops_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fails: str
+) -> None:
+    """A mistake of ours in one of them."""
+    told: list[tuple[int, bool]] = []
+    faulty = {1}
+
+    def listen(partition: Partition, is_leader: bool) -> None:
+        if fails == "who listens" and partition.index in faulty:
+            raise AssertionError("planted")
+        told.append((partition.index, is_leader))
+
+    lead = Partition.lead
+
+    def lead_or_fail(partition: Partition, *given: Any, **named: Any) -> None:
+        if fails == "the role" and partition.index in faulty:
+            raise AssertionError("planted")
+        lead(partition, *given, **named)
+
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+            await broker.follow(in_state("leader", "leader", "leader"))
+            broker.partitions.leadership_listeners.append(listen)
+            monkeypatch.setattr(Partition, "lead", lead_or_fail)
+            await broker.follow(in_state("follower", "follower", "follower"))
+            assert sorted(told) == [(0, False), (2, False)]
+            assert "partition 1 of topic orders can't be made what the cluster says; it is tried again" in caplog.text
+            await broker.complete()
+            assert sorted(told) == [(0, False), (2, False)]
+            faulty.clear()
+            await broker.complete()
+            assert sorted(told) == [(0, False), (1, False), (2, False)]
+            assert [each.is_leader for each in broker.partitions.all()] == [False] * 3
+            await broker.complete()
+            assert len(told) == 3
+
+    run(test)
+
+
+def test_a_replica_that_went_elsewhere_while_it_was_made_is_not_kept(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+            broker.publish(in_state("leader"))
+            broker.publish(in_state("elsewhere"))
+            await broker.reconciliation.settled()
+            assert broker.names() == []
+            assert not (tmp_path / "orders-0").exists()
+            broker.publish(in_state("leader"))
+            await broker.reconciliation.settled()
+            assert broker.names() == ["orders-0"]
+
+    run(test)

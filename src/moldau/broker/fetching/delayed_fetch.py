@@ -8,6 +8,7 @@ from typing import Any
 
 from moldau.broker.requests.delayed_response import DelayedResponse
 from moldau.replication.partition import Partition
+from moldau.replication.watcher import Watchers
 
 
 class DelayedFetch:
@@ -16,28 +17,30 @@ class DelayedFetch:
     `attempt(is_last, grown)` gives the answer, perhaps one that has to be waited for, or None to go on waiting. It runs
     on the next turn of the loop, so that the Produce which caused it is answered first. `grown` are the partitions that
     grew since the Fetch was parked; None means that anything may have changed.
+
+    `watched` are those who wait for what the Fetch may read: a consumer for what is committed, a follower for more.
     """
 
-    __slots__ = ("_attempt", "_deadline", "_grown", "_loop", "_missing_bytes", "_partitions", "_scheduled", "answer")
+    __slots__ = ("_attempt", "_deadline", "_grown", "_loop", "_missing_bytes", "_scheduled", "_watched", "answer")
 
     def __init__(
         self,
-        partitions: Iterable[Partition],
+        watched: Iterable[Watchers],
         attempt: Callable[[bool, Set[Partition] | None], Any | None],
         *,
         missing_bytes: int,
         wait_ms_max: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._partitions = tuple(partitions)
+        self._watched = tuple(watched)
         self._attempt = attempt
         self._missing_bytes = missing_bytes
         self._scheduled = False
         self._grown: set[Partition] | None = set()
         self.answer: DelayedResponse[Any] = DelayedResponse(self._leave)
         self._deadline = self._loop.call_later(wait_ms_max / 1000, self._try, True)
-        for partition in self._partitions:
-            partition.watchers.add(self)
+        for watchers in self._watched:
+            watchers[self] = None
 
     def grown(self, partition: Partition, size_bytes: int) -> None:
         if self._grown is not None:
@@ -82,5 +85,5 @@ class DelayedFetch:
 
     def _leave(self) -> None:
         self._deadline.cancel()
-        for partition in self._partitions:
-            partition.watchers.discard(self)
+        for watchers in self._watched:
+            watchers.pop(self, None)

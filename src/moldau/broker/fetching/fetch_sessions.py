@@ -33,7 +33,7 @@ WantedKey: TypeAlias = "tuple[str | bytes, int]"
 
 
 class Wanted:
-    """One partition that a consumer fetches: what it asked last, and what it was told last."""
+    """One partition that a consumer or a follower fetches: what it asked last, and what it was told last."""
 
     __slots__ = (
         "bytes_max",
@@ -42,6 +42,7 @@ class Wanted:
         "leader_epoch",
         "offset",
         "partition",
+        "start_offset",
         "told_high_watermark",
         "told_log_start_offset",
         "topic",
@@ -53,24 +54,42 @@ class Wanted:
         self.partition: Partition | None = None
         self.told_high_watermark = NEVER_TOLD
         self.told_log_start_offset = NEVER_TOLD
+        self.leader_epoch = NO_PARTITION_LEADER_EPOCH
         self.ask(asked)
 
     def ask(self, asked: FetchPartition) -> None:
         self.offset = asked.fetch_offset
         self.bytes_max = asked.partition_max_bytes
-        self.leader_epoch = max(NO_PARTITION_LEADER_EPOCH, asked.current_leader_epoch)
+        self._ask_in(max(NO_PARTITION_LEADER_EPOCH, asked.current_leader_epoch))
         self.last_epoch = max(NO_PARTITION_LEADER_EPOCH, asked.last_fetched_epoch)
+        self.start_offset = asked.log_start_offset  # of a follower's log
 
     def ask_as(self, other: Wanted) -> None:
         self.offset, self.bytes_max = other.offset, other.bytes_max
-        self.leader_epoch, self.last_epoch = other.leader_epoch, other.last_epoch
+        self._ask_in(other.leader_epoch)
+        self.last_epoch, self.start_offset = other.last_epoch, other.start_offset
+
+    def _ask_in(self, leader_epoch: int) -> None:
+        """A follower drops answers that come after its epoch began: what they told is told anew."""
+        if leader_epoch != self.leader_epoch:
+            self.leader_epoch = leader_epoch
+            self.told_high_watermark = NEVER_TOLD
 
 
 class FetchSession:
-    __slots__ = ("created_ms", "epoch", "id", "last_used_ms", "uses_topic_ids", "wanted")
+    __slots__ = ("created_ms", "epoch", "id", "is_of_replica", "last_used_ms", "uses_topic_ids", "wanted")
 
-    def __init__(self, session_id: int, wanted: dict[WantedKey, Wanted], *, uses_topic_ids: bool, now_ms: int) -> None:
+    def __init__(
+        self,
+        session_id: int,
+        wanted: dict[WantedKey, Wanted],
+        *,
+        uses_topic_ids: bool,
+        is_of_replica: bool,
+        now_ms: int,
+    ) -> None:
         self.id = session_id
+        self.is_of_replica = is_of_replica
         self.wanted = wanted
         self.uses_topic_ids = uses_topic_ids
         self.epoch = 1
@@ -164,27 +183,36 @@ class FetchSessions:
         self._sessions.move_to_end(session.id)
         return Plan(session.wanted, session=session)
 
-    def open(self, wanted: dict[WantedKey, Wanted], *, uses_topic_ids: bool, now_ms: int) -> int:
+    def open(
+        self, wanted: dict[WantedKey, Wanted], *, uses_topic_ids: bool, now_ms: int, is_of_replica: bool = False
+    ) -> int:
         """Remember a full fetch; gives the new session's id, or 0 when there is no room for it."""
-        if len(self._sessions) >= self._sessions_max and not self._evict(len(wanted), now_ms):
+        if len(self._sessions) >= self._sessions_max and not self._evict(len(wanted), now_ms, is_of_replica):
             return NO_SESSION
         session_id = self._random.randint(1, INT32_MAX)
         while session_id in self._sessions:
             session_id = self._random.randint(1, INT32_MAX)
-        self._sessions[session_id] = FetchSession(session_id, wanted, uses_topic_ids=uses_topic_ids, now_ms=now_ms)
+        self._sessions[session_id] = FetchSession(
+            session_id, wanted, uses_topic_ids=uses_topic_ids, is_of_replica=is_of_replica, now_ms=now_ms
+        )
         return session_id
 
-    def _evict(self, size: int, now_ms: int) -> bool:
-        """Make room: by a session that nobody used for long, else by an old one that is no larger than the new one."""
+    def _evict(self, size: int, now_ms: int, is_for_replica: bool) -> bool:
+        """Make room: by a session that nobody used for long, else by an old one that is no larger than the new one.
+
+        A follower goes before all consumers, for the cluster's records wait for it; no consumer goes before a follower.
+        """
         oldest_id, oldest = next(iter(self._sessions.items()), (NO_SESSION, None))
         if oldest is None:
             return False
         if now_ms - oldest.last_used_ms > self._eviction_ms_min:
             del self._sessions[oldest_id]
             return True
-        old = [s for s in self._sessions.values() if now_ms - s.created_ms > self._eviction_ms_min]
-        smallest = min(old, key=lambda session: len(session.wanted), default=None)
-        if smallest is None or len(smallest.wanted) > size:
+        consumers = [each for each in self._sessions.values() if not each.is_of_replica]
+        if not is_for_replica:
+            consumers = [each for each in consumers if now_ms - each.created_ms > self._eviction_ms_min]
+        smallest = min(consumers, key=lambda session: len(session.wanted), default=None)
+        if smallest is None or (len(smallest.wanted) > size and not is_for_replica):
             return False
         del self._sessions[smallest.id]
         return True

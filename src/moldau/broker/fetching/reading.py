@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import islice
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from moldau.broker.fetching.divergence import diverging_epoch
 from moldau.broker.fetching.fetch_sessions import Wanted
 from moldau.broker.leaders import current_leader
 from moldau.broker.network.outbox import INLINE_BYTES_MAX
 from moldau.broker.topics.partitions import Partitions
 from moldau.coordinator.long_work import SLICE_S, LongWork
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.core.ids import NO_PARTITION_LEADER_EPOCH, Offset
+from moldau.core.ids import NO_LEADER, NO_PARTITION_LEADER_EPOCH, Offset
 from moldau.log.file_range import FileRange
 from moldau.log.partition_log import EMPTY
 from moldau.replication.partition import Partition
-from moldau.wire.messages.fetch import AbortedTransaction, EpochEndOffset, PartitionData
+from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
+
+if TYPE_CHECKING:
+    from moldau.broker.fetching.replica_reading import ReplicaFetch
 
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 CURRENT_LEADER_SINCE = 16
 ZSTD_SINCE = 10
+ANY_REPLICA_SINCE = 11  # a consumer that says where it is may be sent to another replica (KIP-392)
 PARTITIONS_PER_LOOK = (
     16  # at the clock; one takes some microseconds, or as long as the disk where nothing is in the cache
 )
@@ -35,15 +40,22 @@ class Terms(NamedTuple):
     bytes_max: int
     bytes_min: int
     read_committed: bool
-    is_follower: bool
     changes_only: bool
     """Leave out a partition of which there is nothing new to tell."""
+    replica: ReplicaFetch | None = None
+    """The follower that asks; a consumer is None."""
+    nearer_replica: Callable[[Partition, int], int | None] | None = None
+    """Another broker that the consumer should read a partition from, at an offset."""
+
+    def again(self) -> Terms:
+        """For another look at the same request."""
+        return self if self.replica is None else self._replace(replica=self.replica._replace(is_repeated=True))
 
 
 class Reading:
     """What was found so far, which may be done some partitions at a time. What was refused comes last."""
 
-    __slots__ = ("failed", "files_held", "found", "left", "size_bytes", "to_read")
+    __slots__ = ("failed", "files_held", "found", "is_urgent", "left", "size_bytes", "to_read")
 
     def __init__(self, bytes_max: int) -> None:
         self.found: list[tuple[Wanted, PartitionData]] = []
@@ -51,7 +63,12 @@ class Reading:
         self.left = bytes_max
         self.size_bytes = 0
         self.files_held = 0
+        self.is_urgent = False  # the reader has to do something else than wait
         self.to_read: list[Wanted] = []
+
+    @property
+    def must_be_told(self) -> bool:
+        return bool(self.failed) or self.is_urgent
 
     @property
     def has_error(self) -> bool:
@@ -90,21 +107,32 @@ def _read_slice(reading: Reading, wanted: Iterator[Wanted], terms: Terms, partit
 def _read_some(reading: Reading, wanted: list[Wanted], terms: Terms, partitions: Partitions) -> None:
     found, failed, left = reading.found, reading.failed, reading.left
     size_bytes, files_held = reading.size_bytes, reading.files_held
+    changes_only, replica = terms.changes_only, terms.replica
     for one in wanted:
         partition = one.partition
         if partition is None or not partition.is_leader:
             partition = one.partition = find(one, partitions)
-        if partition is not None and terms.changes_only and nothing_new(one, partition):
+        if (
+            partition is not None
+            and changes_only
+            and (nothing_new(one, partition) if replica is None else replica.nothing_new(one, partition))
+        ):
             continue
         try:
             if partition is None:
                 raise ApiError(partitions.why_missing(one.topic, one.index))
-            data = read_one(one, partition, terms, left=left, one_batch=size_bytes == 0)
+            if replica is None:
+                data = read_one(one, partition, terms, left=left, one_batch=size_bytes == 0)
+            else:
+                bytes_max = min(one.bytes_max, left)
+                data = replica.read(one, partition, bytes_max=bytes_max, one_batch=size_bytes == 0)
         except ApiError as wrong:
             failed.append((one, refused(one, wrong.code, partition, terms)))
             continue
         records = data.records
-        if records is not None and (size := len(records)):
+        if records is None or not (size := len(records)):
+            reading.is_urgent |= is_sent_elsewhere(data)
+        else:
             files_held += 1
             if files_held > FILES_HELD_MAX:
                 size = _let_go(data, size)
@@ -153,18 +181,17 @@ def nothing_new(one: Wanted, partition: Partition) -> bool:
 
 def read_one(one: Wanted, partition: Partition, terms: Terms, *, left: int, one_batch: bool) -> PartitionData:
     error = partition.check_leader(one.leader_epoch)
-    if error is not ErrorCode.NONE:
+    if error is not ErrorCode.NONE and not (_is_follower(partition, error) and terms.version >= ANY_REPLICA_SINCE):
         raise ApiError(error)
-    if terms.is_follower:  # nobody else has a replica yet, whoever says so
-        raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     diverging = diverging_epoch(one, partition)
     if terms.version < ZSTD_SINCE and partition.log.config.compression_type == "zstd":
         raise ApiError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    nearer = None if terms.nearer_replica is None else terms.nearer_replica(partition, one.offset)
     end = partition.readable_end(terms.read_committed)
     bytes_max = min(one.bytes_max, left)
     offset = Offset(one.offset)
     records = EMPTY
-    if diverging is None:
+    if diverging is None and nearer is None:
         records = partition.read(offset, bytes_max=bytes_max, end=end, one_batch=one_batch)
     data = PartitionData(
         partition_index=one.index,
@@ -174,23 +201,24 @@ def read_one(one: Wanted, partition: Partition, terms: Terms, *, left: int, one_
         aborted_transactions=None,
         records=records,
     )
-    if diverging is not None:
+    if nearer is not None:
+        data.preferred_read_replica = nearer
+    elif diverging is not None:
         data.diverging_epoch = diverging
     if terms.read_committed:
         data.aborted_transactions = aborted(partition, offset, end) if len(records) else []
     return data
 
 
-def diverging_epoch(one: Wanted, partition: Partition) -> EpochEndOffset | None:
-    """Where a reader that followed another history must go back to; it says of which epoch it read last."""
-    if one.last_epoch == NO_PARTITION_LEADER_EPOCH:
-        return None
-    epoch, end = partition.epoch_end(one.last_epoch)
-    if end < 0:
-        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == one.last_epoch and one.offset <= end:
-        return None
-    return EpochEndOffset(epoch=epoch, end_offset=end)
+def _is_follower(partition: Partition, error: ErrorCode) -> bool:
+    """Of a leader that it knows. A broker that led before it was started again may have lost what it had: who still
+    takes it for the leader, and hears that its offset is out of range, would begin anew somewhere else."""
+    return error is ErrorCode.NOT_LEADER_OR_FOLLOWER and partition.leadership.leader_id != NO_LEADER
+
+
+def is_sent_elsewhere(data: PartitionData) -> bool:
+    """To another broker, or back to where the histories part."""
+    return data.preferred_read_replica >= 0 or data.diverging_epoch.end_offset >= 0
 
 
 def aborted(partition: Partition, start: Offset, end: Offset) -> list[AbortedTransaction]:

@@ -58,11 +58,13 @@ def _add(
 ) -> AddPartitionsToTxnResult | Future[AddPartitionsToTxnResult]:
     if sum([1 + len(topic.partitions) for topic in transaction.topics]) > ROWS_MAX:
         return asyncio.ensure_future(_add_many(transaction, context))
-    checked = _check(transaction, context.services.controller.image)
+    checked = _check(transaction, context.services.controller.image, context.version)
     if isinstance(checked, AddPartitionsToTxnResult):
         return checked
     if transaction.verify_only:
-        return _result(transaction.transactional_id, _verified(transaction, checked, context))
+        return together(
+            [_verified(transaction, checked, context)], lambda errors: _result(transaction.transactional_id, errors[0])
+        )
     return together(
         [_written(transaction, checked, context)], lambda errors: _added(transaction, checked, errors[0], context)
     )
@@ -70,11 +72,12 @@ def _add(
 
 async def _add_many(transaction: AddPartitionsToTxnTransaction, context: Context) -> AddPartitionsToTxnResult:
     image = context.services.controller.image
-    checked = await in_thread(lambda: _check(transaction, image), context)
+    checked = await in_thread(lambda: _check(transaction, image, context.version), context)
     if isinstance(checked, AddPartitionsToTxnResult):
         return checked
     if transaction.verify_only:
-        verified = _verified(transaction, checked, context)
+        answer = _verified(transaction, checked, context)
+        verified = await answer if isinstance(answer, Future) else answer
         return await in_thread(lambda: _result(transaction.transactional_id, verified), context)
     written = _written(transaction, checked, context)
     error = await written if isinstance(written, Future) else written
@@ -82,13 +85,13 @@ async def _add_many(transaction: AddPartitionsToTxnTransaction, context: Context
 
 
 def _check(
-    transaction: AddPartitionsToTxnTransaction, image: ClusterImage
+    transaction: AddPartitionsToTxnTransaction, image: ClusterImage, version: int
 ) -> frozenset[TopicPartition] | AddPartitionsToTxnResult:
     """The partitions, or why none of them is added."""
     partitions = frozenset(
         TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions
     )
-    refused = {each: wrong for each in partitions if (wrong := _problem(each, image)) is not ErrorCode.NONE}
+    refused = {each: wrong for each in partitions if (wrong := _problem(each, image, version)) is not ErrorCode.NONE}
     if not refused:
         return partitions
     not_attempted = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -97,7 +100,7 @@ def _check(
 
 def _verified(
     transaction: AddPartitionsToTxnTransaction, partitions: frozenset[TopicPartition], context: Context
-) -> Mapping[TopicPartition, ErrorCode]:
+) -> Mapping[TopicPartition, ErrorCode] | Future[Mapping[TopicPartition, ErrorCode]]:
     producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
     return context.services.transactions.admit(transaction.transactional_id, producer, partitions, adds=False)
 
@@ -126,9 +129,10 @@ def _added(
     return _result(transaction.transactional_id, dict.fromkeys(partitions, told))
 
 
-def _problem(partition: TopicPartition, image: ClusterImage) -> ErrorCode:
-    if is_internal(partition.topic):
-        return ErrorCode.TOPIC_AUTHORIZATION_FAILED  # nobody has the right to write to the coordinators' topics
+def _problem(partition: TopicPartition, image: ClusterImage, version: int) -> ErrorCode:
+    if version < BATCHED_SINCE and is_internal(partition.topic):
+        # No client has the right to write to the coordinators' topics. A groups' coordinator has.
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     topic = image.topics.get(partition.topic)
     if topic is None or not 0 <= partition.partition < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

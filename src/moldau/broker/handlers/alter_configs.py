@@ -17,7 +17,7 @@ from moldau.wire.messages.alter_configs import (
 PARTS = (("resources", "responses"),)
 
 
-@api(ApiKey.ALTER_CONFIGS, AlterConfigsRequest, versions=(0, 2), parts=PARTS, subject=resource_of)
+@api(ApiKey.ALTER_CONFIGS, AlterConfigsRequest, versions=(0, 2), parts=PARTS, subject=resource_of, forwarded=True)
 async def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
     services = context.services
     wanted = [

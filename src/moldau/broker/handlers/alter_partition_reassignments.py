@@ -1,67 +1,90 @@
-"""AlterPartitionReassignments: with one broker the only replicas a partition can be given are those it has.
+"""AlterPartitionReassignments: give partitions other replicas, or leave them with those that they had.
 
 v1 can say that the number of replicas has to stay as it is.
 """
 
 from __future__ import annotations
 
-from moldau.broker.api import Answer, api
+from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.broker.requests.answers import by_size
-from moldau.controller.image import ClusterImage
-from moldau.controller.partitions import Refusal, assigned_partition
-from moldau.core.errors import ErrorCode
+from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded
+from moldau.controller.leaders import ELECTIONS_MAX
+from moldau.controller.partitions import Refusal
+from moldau.coordinator.long_work import chunks
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
-    ReassignablePartition,
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
 
-
-@api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, AlterPartitionReassignmentsRequest, versions=(0, 1))
-def alter_partition_reassignments(request: AlterPartitionReassignmentsRequest, context: Context) -> Answer:
-    image = context.services.controller.image
-    rows = sum([1 + len(topic.partitions) for topic in request.topics])
-    return by_size(lambda: _response(request, image), rows, context)
+if TYPE_CHECKING:
+    from moldau.controller.reassignment import WantedReplicas
 
 
-def _response(request: AlterPartitionReassignmentsRequest, image: ClusterImage) -> AlterPartitionReassignmentsResponse:
+@api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, AlterPartitionReassignmentsRequest, versions=(0, 1), forwarded=True)
+async def alter_partition_reassignments(
+    request: AlterPartitionReassignmentsRequest, context: Context
+) -> AlterPartitionReassignmentsResponse | Encoded[AlterPartitionReassignmentsResponse]:
+    from moldau.controller.reassignment import WantedReplicas  # a broker that is alone has nowhere to move anything
+
+    wanted = [
+        WantedReplicas(topic.name, each.partition_index, None if each.replicas is None else tuple(each.replicas))
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    replies: list[Refusal | None] = []
+    try:
+        for some in chunks(wanted, ELECTIONS_MAX):
+            replies += await _some(some, request, context)
+    except ApiError as wrong:
+        return AlterPartitionReassignmentsResponse(error_code=wrong.code, error_message=wrong.message)
+    if len(wanted) > ROWS_MAX:
+        return await encoded(lambda: _response(request, replies), context)
+    return _response(request, replies)
+
+
+async def _some(
+    wanted: Sequence[WantedReplicas], request: AlterPartitionReassignmentsRequest, context: Context
+) -> list[Refusal | None]:
+    from moldau.controller.reassignment import decide_reassign
+
+    services = context.services
+    return await services.controller.write(
+        lambda image: decide_reassign(
+            image,
+            wanted,
+            config=services.config,
+            may_change_replication_factor=request.allow_replication_factor_change,
+        )
+    )
+
+
+def _response(
+    request: AlterPartitionReassignmentsRequest, replies: list[Refusal | None]
+) -> AlterPartitionReassignmentsResponse:
+    left = iter(replies)
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,
         responses=[
             ReassignableTopicResponse(
-                name=topic.name, partitions=[_reassign(image, topic.name, partition) for partition in topic.partitions]
+                name=topic.name,
+                partitions=[
+                    ReassignablePartitionResponse(
+                        partition_index=each.partition_index,
+                        error_code=ErrorCode.NONE if refusal is None else refusal.error,
+                        error_message=None if refusal is None else refusal.message,
+                    )
+                    for each, refusal in zip(topic.partitions, islice(left, len(topic.partitions)), strict=True)
+                ],
             )
             for topic in request.topics
         ],
     )
-
-
-def _reassign(image: ClusterImage, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
-    refusal = _refusal(image, topic, wanted)
-    return ReassignablePartitionResponse(
-        partition_index=wanted.partition_index,
-        error_code=ErrorCode.NONE if refusal is None else refusal.error,
-        error_message=None if refusal is None else refusal.message,
-    )
-
-
-def _refusal(image: ClusterImage, name: str, wanted: ReassignablePartition) -> Refusal | None:
-    topic, index = image.topics.get(name), wanted.partition_index
-    if topic is None:
-        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
-    if not 0 <= index < len(topic.partitions):
-        return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
-    if wanted.replicas is None:
-        return Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, None)
-    placed = assigned_partition(image, index, wanted.replicas, replication_factor=None)
-    if isinstance(placed, Refusal):
-        return placed
-    # Another registered broker would have to copy the records first, and followers don't fetch yet.
-    if placed.replicas != topic.partitions[index].replicas:
-        return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "There is no replication to other brokers yet.")
-    return None

@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs: a replica that is where it shall be stays there; none moves to another log directory yet."""
+"""AlterReplicaLogDirs: a replica moves to another log directory of this broker, which the answer does not wait for."""
 
 from __future__ import annotations
 
@@ -58,4 +58,13 @@ def _alter(services: Services, target: Path, topic: str, index: int) -> ErrorCod
         known = services.controller.image.topics.get(topic)
         exists = known is not None and 0 <= index < len(known.partitions)
         return ErrorCode.REPLICA_NOT_AVAILABLE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE if partition.log.directory.parent == target else ErrorCode.INVALID_REQUEST
+    if partition.log.offline is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if services.moves is None:
+        if partition.log.directory.parent == target:
+            return ErrorCode.NONE
+        from moldau.broker.topics.moving import ReplicaMoves  # few brokers ever need it
+
+        services.moves = ReplicaMoves(services)
+    services.moves.begin(partition, str(target))
+    return ErrorCode.NONE

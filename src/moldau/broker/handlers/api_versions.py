@@ -59,6 +59,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
             for name, (lowest, highest) in SUPPORTED.items()
             if lowest > 0 or context.version >= LEVEL_0_SINCE
         ],
-        finalized_features_epoch=image.features_epoch,
+        # Kafka's epoch is the offset of the metadata that a broker has, which moves with every change of them.
+        finalized_features_epoch=context.services.controller.position,
         finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in finalized(image).items()],
     )

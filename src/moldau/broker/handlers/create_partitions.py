@@ -26,6 +26,7 @@ def _name_of(topic: CreatePartitionsTopic, _: Context) -> str:
     versions=(0, 3),
     parts=(("topics", "results"),),
     subject=_name_of,
+    forwarded=True,
 )
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     wanted = [_more_partitions(topic) for topic in request.topics]

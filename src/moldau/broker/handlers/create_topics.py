@@ -21,7 +21,7 @@ from moldau.wire.messages.create_topics import (
 TOPICS_MAX = 100  # that are answered at once; with the forty configurations of each a topic takes twenty microseconds
 
 
-@api(ApiKey.CREATE_TOPICS, CreateTopicsRequest, versions=(2, 7))
+@api(ApiKey.CREATE_TOPICS, CreateTopicsRequest, versions=(2, 7), forwarded=True)
 async def create_topics(
     request: CreateTopicsRequest, context: Context
 ) -> CreateTopicsResponse | Encoded[CreateTopicsResponse]:

@@ -9,7 +9,7 @@ from moldau.wire.api import ApiKey
 from moldau.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
 
 
-@api(ApiKey.DELETE_ACLS, DeleteAclsRequest, versions=(1, 3), parts=(("filters", "filter_results"),))
+@api(ApiKey.DELETE_ACLS, DeleteAclsRequest, versions=(1, 3), parts=(("filters", "filter_results"),), forwarded=True)
 def delete_acls(request: DeleteAclsRequest, _context: Context) -> DeleteAclsResponse:
     refused = DeleteAclsFilterResult(
         error_code=ErrorCode.SECURITY_DISABLED, error_message="No Authorizer is configured."

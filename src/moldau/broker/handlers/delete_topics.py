@@ -30,7 +30,7 @@ def _topic_of(reference: str | DeleteTopicState, context: Context) -> str | byte
     return image.topic_ids.get(TopicId(reference.topic_id), reference.name or bytes(reference.topic_id))
 
 
-@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6), parts=PARTS, subject=_topic_of)
+@api(ApiKey.DELETE_TOPICS, DeleteTopicsRequest, versions=(1, 6), parts=PARTS, subject=_topic_of, forwarded=True)
 async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
     services = context.services
     wanted = _references(request, context.version)

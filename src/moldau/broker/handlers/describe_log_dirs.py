@@ -31,6 +31,8 @@ class Size(NamedTuple):
     topic: str
     partition: int
     size_bytes: int
+    offset_lag: int = 0
+    is_future: bool = False
 
 
 @api(ApiKey.DESCRIBE_LOG_DIRS, DescribeLogDirsRequest, versions=(1, 5))
@@ -45,6 +47,11 @@ async def describe_log_dirs(
             rows += 1
             stored = partition.log
             found[os.path.dirname(stored.path)].append(Size(partition.topic, partition.index, stored.size_bytes()))
+            future = None if services.moves is None else services.moves.future_of(stored)
+            if future is not None:
+                lag = max(0, stored.end_offset - future.end_offset)
+                size = Size(partition.topic, partition.index, future.size_bytes(), lag, is_future=True)
+                found[os.path.dirname(future.path)].append(size)
     failed = {str(path) for path in services.directories.failures}
 
     def shape() -> DescribeLogDirsResponse:
@@ -74,11 +81,11 @@ def _describe(path: str, sizes: list[Size]) -> DescribeLogDirsResult:
     except OSError:
         return _failed(path)
     by_topic: dict[str, list[DescribeLogDirsPartition]] = {}
-    for topic, index, size_bytes in sorted(sizes):
-        # Only a replica on its way to another log directory lags behind itself, and none moves here.
+    for topic, index, size_bytes, offset_lag, is_future in sorted(sizes):
+        # Only a replica on its way to another log directory lags behind itself.
         by_topic.setdefault(topic, []).append(
             DescribeLogDirsPartition(
-                partition_index=index, partition_size=size_bytes, offset_lag=0, is_future_key=False
+                partition_index=index, partition_size=size_bytes, offset_lag=offset_lag, is_future_key=is_future
             )
         )
     return DescribeLogDirsResult(

@@ -59,9 +59,9 @@ def _active_producers(topic: str, index: int, context: Context) -> list[Producer
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     partition = context.services.partitions.get(topic, index)
     if partition is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
-    if not partition.is_leader:
-        raise ApiError(partition.refusal, "")
+        raise ApiError(context.services.partitions.why_missing(topic, index), "")
+    if partition.log.offline is not None:  # a follower's log knows its producers as well as the leader's
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "")
     return [
         ProducerState(
             producer_id=producer_id,

@@ -28,7 +28,7 @@ ROWS_EACH = 4  # a topic or a partition here takes as long as so many rows of ot
 
 @api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, DescribeTopicPartitionsRequest, versions=(0, 0))
 def describe_topic_partitions(request: DescribeTopicPartitionsRequest, context: Context) -> Answer:
-    image = context.services.controller.image
+    image = context.services.image
     limit = min(context.services.config.int("max.request.partition.size.limit"), request.response_partition_limit)
     names = [topic.name for topic in request.topics] or list(image.topics)
     there = sum([len(topic.partitions) for name in names if (topic := image.topics.get(name)) is not None])
@@ -90,8 +90,8 @@ def _partition(image: ClusterImage, topic: TopicImage, index: int) -> DescribeTo
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        eligible_leader_replicas=[],
-        last_known_elr=[],
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
         offline_replicas=offline_replicas(partition, image),
     )
 

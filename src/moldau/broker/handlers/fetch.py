@@ -1,7 +1,8 @@
 """Fetch, v4 to v18: read from partitions, waiting for enough to read.
 
-v7 brings sessions, v9 the leader epoch a client believes in, v12 the compact encoding, v13 topics by id, v16 who leads
-instead. The rack (v11) is read and ignored: there is one copy of everything.
+v7 brings sessions, v9 the leader epoch a client believes in, v11 its rack, by which it may be sent to a nearer replica
+(KIP-392), v12 the compact encoding and where histories part, v13 topics by id, v15 a follower's broker epoch, v16 who
+leads instead.
 """
 
 from __future__ import annotations
@@ -9,13 +10,21 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Set
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context, Services
 from moldau.broker.fetching.delayed_fetch import DelayedFetch
-from moldau.broker.fetching.fetch_sessions import NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted, wanted_in_full
-from moldau.broker.fetching.reading import Reading, Terms, read, read_rest, worth_a_look
+from moldau.broker.fetching.fetch_sessions import NEVER_TOLD, NO_SESSION, TOPIC_IDS_SINCE, Plan, Wanted, wanted_in_full
+from moldau.broker.fetching.reading import (
+    ANY_REPLICA_SINCE,
+    Reading,
+    Terms,
+    is_sent_elsewhere,
+    read,
+    read_rest,
+    worth_a_look,
+)
 from moldau.broker.leaders import node_endpoints
 from moldau.broker.requests.answers import Encoded, encoded, in_thread
 from moldau.broker.requests.delayed_response import DelayedResponse, future_of
@@ -23,9 +32,13 @@ from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange
 from moldau.replication.partition import Partition
+from moldau.replication.watcher import Watchers
 from moldau.wire.api import ApiKey
 from moldau.wire.messages import FetchRequest, FetchResponse
 from moldau.wire.messages.fetch import FetchableTopicResponse, PartitionData
+
+if TYPE_CHECKING:
+    from moldau.broker.fetching.replica_reading import ReplicaFetch
 
 READ_COMMITTED = 1
 MANY = 2_000  # partitions: to plan them, and to tell what was found, takes so long that others want their turn
@@ -46,22 +59,50 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     reading = read(plan.wanted.values(), terms, services.partitions)
     if reading.to_read or len(plan.wanted) > MANY:
         return asyncio.ensure_future(_fetch_many(request, plan, reading, terms=terms, context=context))
-    if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.has_error or not plan.wanted:
-        response = _answer(plan, reading, context)
+    if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.must_be_told or not plan.wanted:
+        response = _answer(plan, reading, terms, context)
         return response if reading.size_bytes == 0 else _from_cache(response, reading, services)
     return _delay(request, plan, reading, terms=terms, context=context)
 
 
 def _terms(request: FetchRequest, plan: Plan, context: Context) -> Terms:
-    bytes_max = min(request.max_bytes, context.services.config.int("fetch.max.bytes"))
+    services = context.services
+    bytes_max = min(request.max_bytes, services.config.int("fetch.max.bytes"))
+    replica_id, nearer_replica = max(request.replica_id, request.replica_state.replica_id), None
+    if request.rack_id and context.version >= ANY_REPLICA_SINCE:
+        nearer_replica = services.replication.nearer_replica(request.rack_id, context.peer.listener_name)
     return Terms(
         version=context.version,
         bytes_max=bytes_max,
         bytes_min=min(request.min_bytes, bytes_max),
         read_committed=request.isolation_level == READ_COMMITTED,
-        is_follower=max(request.replica_id, request.replica_state.replica_id) >= 0,
-        changes_only=plan.incremental,
+        changes_only=plan.incremental and nearer_replica is None,
+        replica=None if replica_id < 0 else _replica(replica_id, request, services),
+        nearer_replica=nearer_replica,
     )
+
+
+def _replica(replica_id: int, request: FetchRequest, services: Services) -> ReplicaFetch:
+    from moldau.broker.fetching.replica_reading import ReplicaFetch  # a broker that is alone has no followers
+
+    epoch = request.replica_state.replica_epoch
+    registered = services.controller.image.brokers.get(replica_id)
+    return ReplicaFetch(
+        replica_id,
+        epoch,
+        now_ms=services.clock.now_ms(),
+        is_stale=registered is not None and -1 < epoch < registered.epoch,
+        change_isr=services.replication.change_isr,
+        throttle=services.replication.sending,
+    )
+
+
+def _watched(wanted: Iterable[Wanted], terms: Terms) -> list[Watchers]:
+    """Those who wait for what this fetch may read: a consumer for what is committed, a follower for all."""
+    partitions = [one.partition for one in wanted if one.partition is not None]
+    if terms.replica is None:
+        return [partition.commit_watchers for partition in partitions]
+    return [partition.replicas.watchers for partition in partitions if partition.replicas is not None]
 
 
 def _from_cache(response: R, reading: Reading, services: Services) -> R | DelayedResponse[R]:
@@ -74,6 +115,7 @@ def _delay(
     request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
 ) -> DelayedResponse[FetchResponse]:
     told = {one for one, _ in reading.found}
+    terms = terms.again()
 
     def attempt(is_last: bool, grown: Set[Partition] | None) -> Answer:
         services = context.services
@@ -85,13 +127,13 @@ def _delay(
             later: DelayedResponse[Encoded[FetchResponse]] = DelayedResponse()
             later.follow(asyncio.ensure_future(_finish(plan, again, terms, context)))
             return later
-        if not (is_last or again.has_error or again.size_bytes >= terms.bytes_min):
+        if not (is_last or again.must_be_told or again.size_bytes >= terms.bytes_min):
             return None
-        response = _answer(plan, again, context)
+        response = _answer(plan, again, terms, context)
         # What came after the first look is in the page cache.
         return response if reading.size_bytes == 0 else _from_cache(response, again, services)
 
-    watched = [one.partition for one in plan.wanted.values() if one.partition is not None]
+    watched = _watched(plan.wanted.values(), terms)
     missing_bytes = terms.bytes_min - reading.size_bytes
     return DelayedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).answer
 
@@ -118,6 +160,7 @@ async def _fetch_many(
     services = context.services
     wanted = list(plan.wanted.values())
     await read_rest(reading, terms, services.partitions, services.long_work)
+    terms = terms.again()
     told = {one for one, _ in reading.found}
     end_s = asyncio.get_running_loop().time() + request.max_wait_ms / 1000
 
@@ -129,12 +172,12 @@ async def _fetch_many(
         return reading
 
     def is_enough(reading: Reading) -> bool:
-        return reading.size_bytes >= terms.bytes_min or reading.has_error
+        return reading.size_bytes >= terms.bytes_min or reading.must_be_told
 
     is_last, grown = request.max_wait_ms <= 0, None
     while not (is_last or is_enough(reading)):
         before_bytes = reading.size_bytes
-        watch = _watch(wanted, end_s, terms.bytes_min - before_bytes)
+        watch = _watch(_watched(wanted, terms), end_s, terms.bytes_min - before_bytes)
         try:
             reading = await look(grown)  # for it may have grown before it was watched
             if is_enough(reading):
@@ -150,15 +193,14 @@ async def _fetch_many(
 async def _finish(plan: Plan, reading: Reading, terms: Terms, context: Context) -> Encoded[FetchResponse]:
     services = context.services
     await read_rest(reading, terms, services.partitions, services.long_work)
-    response = await _answer_many(plan, reading, context)
+    response = await _answer_many(plan, reading, terms, context)
     ready = _from_cache(response, reading, services)
     return await future_of(ready) if isinstance(ready, DelayedResponse) else ready
 
 
-def _watch(wanted: list[Wanted], end_s: float, missing_bytes: int) -> DelayedFetch:
+def _watch(watched: list[Watchers], end_s: float, missing_bytes: int) -> DelayedFetch:
     """Tells when enough came or something else changed, with the partitions that grew, or that the time is over."""
     wait_s = max(0.0, end_s - asyncio.get_running_loop().time())
-    watched = [one.partition for one in wanted if one.partition is not None]
     return DelayedFetch(
         watched,
         lambda is_last, grown: (is_last, grown),
@@ -167,34 +209,37 @@ def _watch(wanted: list[Wanted], end_s: float, missing_bytes: int) -> DelayedFet
     )
 
 
-async def _answer_many(plan: Plan, reading: Reading, context: Context) -> Encoded[FetchResponse]:
+async def _answer_many(plan: Plan, reading: Reading, terms: Terms, context: Context) -> Encoded[FetchResponse]:
     services, session_id, found = context.services, NO_SESSION, reading.found
     if plan.session is not None:
         session_id = plan.session.id
         found = [pair async for pair in in_slices(found, services.long_work) if _is_news(*pair, plan)]
     elif plan.opens_session:
-        session_id = _open_session(plan, context)
+        session_id = _open_session(plan, terms, context)
         async for one, data in in_slices(found, services.long_work):
-            one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
+            _note_told(one, data)
     return await encoded(lambda: _response(session_id, found, reading, context), context)
 
 
-def _open_session(plan: Plan, context: Context) -> int:
+def _open_session(plan: Plan, terms: Terms, context: Context) -> int:
     return context.services.fetch_sessions.open(
-        plan.wanted, uses_topic_ids=context.version >= TOPIC_IDS_SINCE, now_ms=context.services.clock.now_ms()
+        plan.wanted,
+        uses_topic_ids=context.version >= TOPIC_IDS_SINCE,
+        is_of_replica=terms.replica is not None,
+        now_ms=context.services.clock.now_ms(),
     )
 
 
-def _answer(plan: Plan, reading: Reading, context: Context) -> FetchResponse:
+def _answer(plan: Plan, reading: Reading, terms: Terms, context: Context) -> FetchResponse:
     found = reading.found
     session_id = NO_SESSION
     if plan.session is not None:
         session_id = plan.session.id
         found = [(one, data) for one, data in found if _is_news(one, data, plan)]
     elif plan.opens_session:
-        session_id = _open_session(plan, context)
+        session_id = _open_session(plan, terms, context)
         for one, data in found:
-            one.told_high_watermark, one.told_log_start_offset = data.high_watermark, data.log_start_offset
+            _note_told(one, data)
     return _response(session_id, found, reading, context)
 
 
@@ -218,13 +263,22 @@ def _is_news(one: Wanted, data: PartitionData, plan: Plan) -> bool:
         or has_error
         or data.high_watermark != one.told_high_watermark
         or data.log_start_offset != one.told_log_start_offset
+        or is_sent_elsewhere(data)
     )
-    # After an error the partition is told anew, even if nothing else changes.
-    one.told_high_watermark = -1 if has_error else data.high_watermark
-    one.told_log_start_offset = data.log_start_offset
+    _note_told(one, data)
     if has_records and plan.session is not None:
         plan.session.move_to_end(one)
     return news
+
+
+def _note_told(one: Wanted, data: PartitionData) -> None:
+    """A reader takes nothing else from an answer with an error, or that sends it elsewhere: all of it is told anew.
+
+    A follower that truncates its log takes the high watermark of the next answer, once the histories agree.
+    """
+    is_taken = data.error_code == ErrorCode.NONE and not is_sent_elsewhere(data)
+    one.told_high_watermark = data.high_watermark if is_taken else NEVER_TOLD
+    one.told_log_start_offset = data.log_start_offset
 
 
 def _by_topic(found: list[tuple[Wanted, PartitionData]]) -> list[FetchableTopicResponse]:

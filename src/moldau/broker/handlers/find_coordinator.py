@@ -34,13 +34,13 @@ def find_coordinator(request: FindCoordinatorRequest, context: Context) -> Answe
     if len(keys) > COORDINATOR_KEYS_MAX:
         raise ProtocolViolation(f"{len(keys)} coordinators at once; allowed {COORDINATOR_KEYS_MAX}")
     topic = _TOPICS.get(request.key_type)
-    if topic is not None and topic not in context.services.controller.image.topics:
+    if topic is not None and topic not in context.services.image.topics:
         return _after_creation(topic, request.key_type, keys=keys, context=context)
     return _find_all(keys, request.key_type, context)
 
 
 async def _after_creation(topic: str, key_type: int, *, keys: list[str], context: Context) -> Any:
-    await create_internal_topic(context.services, topic)
+    await create_internal_topic(context, topic)
     found = _find_all(keys, key_type, context)
     return await found if isinstance(found, Future) else found
 
@@ -61,7 +61,7 @@ def _find(key: str, key_type: int, context: Context) -> Coordinator:
     name = _TOPICS.get(key_type)
     if name is None:
         return _refused(key, ErrorCode.INVALID_REQUEST, f"Coordinators of type {key_type} are not supported.")
-    image = context.services.controller.image
+    image = context.services.image
     topic = image.topics.get(name)
     if topic is None:
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE.message)

@@ -11,6 +11,7 @@ from moldau.broker.api import api
 from moldau.broker.config_resources import resource_of
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
+from moldau.broker.requests.answers import FORWARD_MS
 from moldau.controller.configs import (
     AlterConfigOp,
     AlteredResource,
@@ -24,6 +25,8 @@ from moldau.controller.configs import (
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -38,6 +41,8 @@ PARTS = (("resources", "responses"),)
     versions=(0, 1),
     parts=PARTS,
     subject=resource_of,
+    forwarded=True,
+    splits=True,
 )
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
@@ -67,6 +72,8 @@ async def _alter(wanted: list[ResourceChange], *, validate_only: bool, context: 
     services = context.services
     if not wanted:
         return []
+    if not services.controller.is_active and (answer := await _forward(wanted, validate_only, context)) is not None:
+        return answer
     try:
         return await services.controller.write(
             lambda image: decide_incremental_alter_configs(
@@ -75,6 +82,38 @@ async def _alter(wanted: list[ResourceChange], *, validate_only: bool, context: 
         )
     except ApiError as wrong:
         return [AlteredResource(resource.type, resource.name, wrong.code, wrong.message) for resource in wanted]
+
+
+async def _forward(wanted: list[ResourceChange], validate_only: bool, context: Context) -> list[AlteredResource] | None:
+    """The controller's answer; None when there is none, or this broker is the controller by now."""
+    forwarding = context.services.forwarding
+    if forwarding is None:
+        return None
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                each.type,
+                each.name,
+                [AlterableConfig(change.name, change.operation, change.value) for change in each.changes],
+            )
+            for each in wanted
+        ],
+        validate_only=validate_only,
+    )
+    response = await forwarding.ask_for_client(
+        request,
+        context.version,
+        IncrementalAlterConfigsResponse,
+        header=context.header,
+        peer=context.peer,
+        timeout_ms=FORWARD_MS,
+    )
+    if response is None:
+        return None
+    return [
+        AlteredResource(each.resource_type, each.resource_name, ErrorCode(each.error_code), each.error_message)
+        for each in response.responses
+    ]
 
 
 def _alter_loggers(resource: ResourceChange, *, validate_only: bool, context: Context) -> AlteredResource:

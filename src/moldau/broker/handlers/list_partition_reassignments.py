@@ -17,7 +17,7 @@ from moldau.wire.messages.list_partition_reassignments import (
 )
 
 
-@api(ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest, versions=(0, 0))
+@api(ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest, versions=(0, 0), forwarded=True)
 def list_partition_reassignments(request: ListPartitionReassignmentsRequest, context: Context) -> Answer:
     topics = context.services.controller.image.topics
     if request.topics is None:

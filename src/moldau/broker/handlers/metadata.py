@@ -40,7 +40,7 @@ Answer: TypeAlias = "MetadataResponse | Coroutine[Any, Any, MetadataResponse | E
 @api(ApiKey.METADATA, MetadataRequest, versions=(0, 13))
 def metadata(request: MetadataRequest, context: Context) -> Answer:
     services = context.services
-    image = services.controller.image
+    image = services.image
     asked = _asked(request, context.version)
     if asked is None:
         return _answer(
@@ -73,8 +73,8 @@ def _answer(
 async def _after_creation(
     request: MetadataRequest, context: Context, *, asked: list[MetadataRequestTopic], missing: set[str]
 ) -> MetadataResponse | Encoded[MetadataResponse]:
-    failures = await auto_create(context.services, sorted(missing))
-    image = context.services.controller.image
+    failures = await auto_create(context, sorted(missing))
+    image = context.services.image
     answer = _answer(request, context, _known(asked, image), lambda: _described(asked, image, failures))
     return answer if isinstance(answer, MetadataResponse) else await answer
 
@@ -133,12 +133,28 @@ def _topic(topic: TopicImage, image: ClusterImage) -> MetadataResponseTopic:
     )
 
 
+def _brokers(image: ClusterImage, context: Context) -> list[tuple[int, str, int, str | None]]:
+    """Those that live, and whoever answers: it may be the first of all to come back, or have lost its session.
+
+    When nobody lives all of them are probably about to: brokers lose their sessions together when the metadata store is
+    gone. librdkafka forgets a broker that is not in an answer; one that it forgets and hears of again soon, it may
+    never connect with, and its consumers wait for ever.
+    """
+    itself, listener_name = context.services.itself, context.peer.listener_name
+    ids = image.brokers
+    found = endpoints(image, ids, listener_name) or endpoints(image, ids, listener_name, with_fenced=True)
+    if itself is None or any(broker_id == itself.id for broker_id, *_ in found):
+        return found
+    endpoint = itself.endpoints.get(listener_name)
+    return found if endpoint is None else sorted([*found, (itself.id, endpoint.host, endpoint.port, itself.rack)])
+
+
 def _response(request: MetadataRequest, context: Context, topics: list[MetadataResponseTopic]) -> MetadataResponse:
-    image = context.services.controller.image
+    image = context.services.image
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in endpoints(image, image.brokers, context.peer.listener_name)
+            for node_id, host, port, rack in _brokers(image, context)
         ],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,

@@ -7,20 +7,24 @@ by id. A partition that can't be written to never hurts another one of the same 
 from __future__ import annotations
 
 import asyncio
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.leaders import current_leader, node_endpoints
-from moldau.broker.producing.transaction_verification import check_produced
+from moldau.broker.producing.delayed_produce import Admission, DelayedProduce, Uncommitted, Unverified, not_flushed, own
+from moldau.broker.producing.transaction_verification import (
+    ADDED_BY_WRITING_SINCE,
+    ADMISSION_S_MAX,
+    admission,
+    check_admitted,
+)
 from moldau.broker.requests.answers import Encoded, encoded
 from moldau.coordinator.long_work import Slice
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
-from moldau.core.ids import TopicPartition
-from moldau.core.limits import RECEIVE_BYTES
+from moldau.core.ids import Offset, TopicPartition
 from moldau.log.appending.validation import UNFOLDED_BYTES_AT_ONCE, Validated, check_request
 from moldau.log.errors import LogError
-from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
 from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
@@ -37,9 +41,9 @@ from moldau.wire.records import InvalidRecord
 
 TOPIC_IDS_SINCE = 13
 CURRENT_LEADER_SINCE = 10
-ADDED_BY_WRITING_SINCE = 12
 ADMIN_CLIENT_ID = "__admin_client"
-ACKS_ALLOWED = (-1, 0, 1)
+ALL = -1
+ACKS_ALLOWED = (ALL, 0, 1)
 PARTITIONS_AT_ONCE = 200  # so many batches are appended in two to five milliseconds
 ATTRIBUTES_LOW_AT = 22
 # Apache Kafka tells the log's start with an error that came from the log, but for these.
@@ -51,7 +55,8 @@ class Work:
     """What holds for all partitions of one request, and what they leave to be done at its end."""
 
     __slots__ = (
-        "acks", "checked", "client_id", "has_refusal", "now_ms", "services", "to_flush", "transactional_id", "version",
+        "acks", "checked", "client_id", "delayed", "has_refusal", "now_ms", "services", "timeout_ms",
+        "transactional_id", "version",
     )  # fmt: skip
 
     def __init__(self, request: ProduceRequest, context: Context) -> None:
@@ -61,9 +66,15 @@ class Work:
         self.client_id = context.header.client_id
         self.services = context.services
         self.now_ms = context.services.clock.now_ms()
+        self.timeout_ms = request.timeout_ms
         self.has_refusal = False
-        self.to_flush: list[PartitionLog] = []
-        self.checked: dict[int, Validated | ApiError] = {}
+        self.delayed: DelayedProduce | None = None
+        self.checked: dict[int, Validated | ApiError] | None = None
+
+    def delay(self) -> DelayedProduce:
+        if self.delayed is None:
+            self.delayed = DelayedProduce()
+        return self.delayed
 
 
 Answer: TypeAlias = "ProduceResponse | asyncio.Future[ProduceResponse | Encoded[ProduceResponse] | None] | None"
@@ -88,21 +99,52 @@ def produce(request: ProduceRequest, context: Context) -> Answer:
             for data in topic.partition_data:
                 row.partition_responses.append(_store(topic, data, work))
             topics.append(row)
-    response = _response(topics, work, context)
-    if work.to_flush and response is not None:
-        return asyncio.ensure_future(_after_flush(response, work.to_flush, work.services))
-    return response
+    if work.delayed is not None:
+        work.delayed.own_records()
+        answer: asyncio.Future[Any] = asyncio.ensure_future(_respond_later(topics, work, context, work.delayed))
+        if work.delayed.unverified:  # also when it is cancelled before it begins
+            answer.add_done_callback(work.delayed.release)
+        return answer
+    return _response(topics, work, context)
+
+
+async def _store_admitted(topics: list[TopicProduceResponse], work: Work, delayed: DelayedProduce) -> None:
+    """Append what coordinators were asked about, and put what came of it where it belongs in the response."""
+    made: dict[int, PartitionProduceResponse] = {}
+    turn = Slice(asyncio.get_running_loop())
+    try:
+        await asyncio.wait([each.answer for each in delayed.unverified], timeout=ADMISSION_S_MAX)
+        for unverified in delayed.unverified:
+            answer = unverified.answer
+            error = answer.result() if answer.done() else ErrorCode.COORDINATOR_NOT_AVAILABLE
+            admitted = Admission(error, unverified.guard)
+            made[id(unverified.row)] = _store(unverified.topic, unverified.data, work, admitted)
+            if turn.is_over:
+                await work.services.long_work.wait()
+                turn = Slice(asyncio.get_running_loop())
+    finally:
+        delayed.release()
+    for topic in topics:
+        topic.partition_responses = [made.get(id(row), row) for row in topic.partition_responses]
 
 
 def own_records(request: ProduceRequest) -> None:
-    """Copy the records of a request that is not answered in this turn of the loop, after which its frame is reused.
+    own([data for topic in request.topic_data for data in topic.partition_data])
 
-    A frame that does not fit into the buffer that all connections share has memory of its own.
-    """
-    every = [data for topic in request.topic_data for data in topic.partition_data if data.records is not None]
-    if sum(len(data.records or b"") for data in every) <= RECEIVE_BYTES:
-        for data in every:
-            data.records = memoryview(bytearray(data.records or b""))
+
+async def _respond_later(
+    topics: list[TopicProduceResponse], work: Work, context: Context, delayed: DelayedProduce
+) -> ProduceResponse | None:
+    """When the coordinators of transactions have answered, the disk and the other replicas have the records."""
+    if delayed.unverified:
+        await _store_admitted(topics, work, delayed)
+    try:
+        for each in await delayed.acknowledged(work.services, work.timeout_ms):
+            work.has_refusal = True
+            _name_leader(each.row, each.partition, work.version)
+    except LogError as wrong:
+        not_flushed(topics, wrong)
+    return _response(topics, work, context)
 
 
 def _long_batches(request: ProduceRequest, work: Work) -> list[tuple[Partition, PartitionProduceData]]:
@@ -124,9 +166,11 @@ async def _store_opened(
     long: list[tuple[Partition, PartitionProduceData]],
 ) -> ProduceResponse | Encoded[ProduceResponse] | None:
     loop = asyncio.get_running_loop()
+    checked: dict[int, Validated | ApiError] = {}
     for partition, data in long:
         checking = loop.run_in_executor(work.services.executor, _checked, partition, data, work.now_ms)
-        work.checked[id(data)] = await checking
+        checked[id(data)] = await checking
+    work.checked = checked
     return await _store_in_slices(request, work, context)
 
 
@@ -151,12 +195,11 @@ async def _store_in_slices(
             if turn.is_over:
                 await work.services.long_work.wait()
                 turn = Slice(asyncio.get_running_loop())
-    response = _response(topics, work, context)
-    if response is None:
-        return None
-    if work.to_flush:
-        response = await _after_flush(response, work.to_flush, work.services)
-    return await encoded(lambda: response, context)
+    if work.delayed is None:
+        response = _response(topics, work, context)
+    else:
+        response = await _respond_later(topics, work, context, work.delayed)
+    return None if response is None else await encoded(lambda: response, context)
 
 
 def _response(topics: list[TopicProduceResponse], work: Work, context: Context) -> ProduceResponse | None:
@@ -178,10 +221,12 @@ def _find(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> Pa
     return partitions.get(topic.name, data.index)
 
 
-def _store(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> PartitionProduceResponse:
+def _store(
+    topic: TopicProduceData, data: PartitionProduceData, work: Work, admitted: Admission | None = None
+) -> PartitionProduceResponse:
     partition = _find(topic, data, work)
     try:
-        return _append(partition, data, work)
+        return _append(partition, topic, data, work, admitted)
     except ApiError as wrong:
         work.has_refusal = True
         # The error must not outlive this block: its traceback holds what was unfolded, and a name for it a cycle.
@@ -192,38 +237,75 @@ def _store(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> P
         return _refused(wrong, data, partition=partition, version=work.version)
 
 
-def _append(partition: Partition | None, data: PartitionProduceData, work: Work) -> PartitionProduceResponse:
-    if work.acks not in ACKS_ALLOWED:
-        raise ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
-    if partition is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not partition.is_leader:
-        raise ApiError(partition.refusal)
+def _append(
+    partition: Partition | None,
+    topic: TopicProduceData,
+    data: PartitionProduceData,
+    work: Work,
+    admitted: Admission | None,
+) -> PartitionProduceResponse:
+    if partition is None or not partition.is_leader or work.acks not in ACKS_ALLOWED:
+        raise _not_written(partition, work)
     records = data.records
     check_request(records, work.version)
     assert isinstance(records, memoryview), "the decoder gives views, and check_request refuses a missing one"
     verified = False
     if records[ATTRIBUTES_LOW_AT] & TRANSACTIONAL:
-        verified = _verify(partition, records, work)
+        answer = _verify(partition, records, work, admitted)
+        if not isinstance(answer, bool):
+            return _wait_for(answer, partition, topic, data, work)
+        verified = answer
     if partition.is_internal:
         _refuse_internal(partition, work)
-    checked = work.checked.get(id(data)) if work.checked else None
+    checked = None if work.checked is None else work.checked.get(id(data))
+    if partition.replicas is not None and work.acks == ALL:
+        partition.check_in_sync()
     try:
         if isinstance(checked, ApiError):
             raise checked
         appended = partition.append(records, now_ms=work.now_ms, verified=verified, checked=checked)
     except InvalidRecord as wrong:
         raise LogError(wrong.code, wrong.message) from None
-    if partition.log.must_flush:
-        work.to_flush.append(partition.log)
     # By position: names cost a quarter of a microsecond.
-    return PartitionProduceResponse(
+    row = PartitionProduceResponse(
         data.index, 0, appended.first_offset, appended.log_append_time_ms, appended.log_start_offset
     )
+    if partition.high_watermark <= appended.last_offset and work.acks == ALL:
+        work.delay().uncommitted.append(Uncommitted(partition, Offset(appended.last_offset + 1), row))
+    if partition.log.must_flush and work.acks:
+        work.delay().to_flush.append(partition.log)
+    return row
 
 
-def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
-    """Ask the coordinator about the first batch of a transaction here; the ones after it need no more than the log."""
+def _not_written(partition: Partition | None, work: Work) -> ApiError:
+    if work.acks not in ACKS_ALLOWED:
+        return ApiError(ErrorCode.INVALID_REQUIRED_ACKS)
+    return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else partition.refusal)
+
+
+def _wait_for(
+    answer: asyncio.Future[ErrorCode],
+    partition: Partition,
+    topic: TopicProduceData,
+    data: PartitionProduceData,
+    work: Work,
+) -> PartitionProduceResponse:
+    """A marker that comes before the answer ends the transaction that the answer is about: a guard tells so."""
+    assert isinstance(data.records, memoryview), "it was read"
+    row = PartitionProduceResponse(data.index)
+    producers = partition.log.producers
+    guard = producers.guard(read_header(data.records, 0).producer_id)
+    work.delay().unverified.append(Unverified(topic, data, answer, producers, guard, row))
+    return row
+
+
+def _verify(
+    partition: Partition, records: memoryview, work: Work, admitted: Admission | None
+) -> bool | asyncio.Future[ErrorCode]:
+    """Ask the coordinator about the first batch of a transaction here; the ones after it need no more than the log.
+
+    Its answer may have to be waited for; `admitted` is an answer that was.
+    """
     if work.transactional_id is None:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if partition.is_internal and work.version >= ADDED_BY_WRITING_SINCE:
@@ -232,14 +314,23 @@ def _verify(partition: Partition, records: memoryview, work: Work) -> bool:
     producers = partition.log.producers
     if producers.is_open(header.producer_id, header.producer_epoch) or producers.is_repeated(header):
         return False
-    try:
-        check_produced(
+    answer = (
+        admission(
             work.services,
             work.transactional_id,
             ProducerIdAndEpoch(header.producer_id, header.producer_epoch),
             TopicPartition(partition.topic, partition.index),
-            version=work.version,
+            adds=work.version >= ADDED_BY_WRITING_SINCE,
         )
+        if admitted is None
+        else admitted.error
+    )
+    if isinstance(answer, asyncio.Future):
+        return answer
+    try:
+        check_admitted(answer, version=work.version)
+        if admitted is not None and not producers.holds(admitted.guard):
+            raise ApiError(ErrorCode.INVALID_TXN_STATE, "Record was not part of an ongoing transaction")
     except ApiError:
         producers.refuse(header)
         raise
@@ -281,9 +372,15 @@ def _refused(
         ]
         if partition is not None and wrong.code not in _WITHOUT_LOG_START:
             reply.log_start_offset = partition.log.log_start_offset
-    if partition is not None and wrong.code in _LEADER_MOVED and version >= CURRENT_LEADER_SINCE:
-        reply.current_leader = current_leader(partition)
+    if partition is not None:
+        _name_leader(reply, partition, version)
     return reply
+
+
+def _name_leader(row: PartitionProduceResponse, partition: Partition, version: int) -> None:
+    """Tell a client that came to the wrong broker who leads."""
+    if row.error_code in _LEADER_MOVED and version >= CURRENT_LEADER_SINCE:
+        row.current_leader = current_leader(partition)
 
 
 def _moved(topics: list[TopicProduceResponse]) -> set[int]:
@@ -293,17 +390,3 @@ def _moved(topics: list[TopicProduceResponse]) -> set[int]:
         for partition in topic.partition_responses
         if partition.current_leader.leader_id >= 0
     }
-
-
-async def _after_flush(response: ProduceResponse, logs: list[PartitionLog], services: Services) -> ProduceResponse:
-    """`flush.messages` holds the reply back until the disk has the records; waiting requests share one fsync."""
-    try:
-        await asyncio.gather(*(services.flusher.flush(log) for log in logs))
-    except LogError as wrong:
-        # Which of them failed is all the same: none of this request may count as stored.
-        message = f"could not be written to disk: {wrong.message}"
-        for partition in (each for topic in response.responses for each in topic.partition_responses):
-            if partition.error_code == ErrorCode.NONE:
-                partition.error_code, partition.error_message = ErrorCode.KAFKA_STORAGE_ERROR, message
-                partition.base_offset = -1
-    return response

@@ -1,4 +1,4 @@
-"""Every API that this broker answers. What is not here is not announced, and what is here is."""
+"""Every API that clients are answered. What is not here is not announced, and what is here is."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epo
 from moldau.broker.handlers.produce import produce
 from moldau.broker.handlers.sync_group import sync_group
 from moldau.broker.handlers.txn_offset_commit import txn_offset_commit
+from moldau.broker.handlers.unregister_broker import unregister_broker
 from moldau.broker.handlers.update_features import update_features
 from moldau.broker.handlers.write_txn_markers import write_txn_markers
 
@@ -100,5 +101,6 @@ TABLE: tuple[Api, ...] = (
     alter_replica_log_dirs,
     describe_quorum,
     elect_leaders,
+    unregister_broker,
     list_partition_reassignments,
 )

@@ -6,6 +6,7 @@ the transaction by itself; before that AddOffsetsToTxn has done it.
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Future
 from collections.abc import Iterator
 from itertools import chain
@@ -13,7 +14,7 @@ from typing import Any
 
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
-from moldau.broker.producing.transaction_verification import admission_error
+from moldau.broker.producing.transaction_verification import ADMISSION_S_MAX, admission
 from moldau.broker.requests.answers import ROWS_MAX, encoded, in_thread, in_turn
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import TransactionalProducer
@@ -22,6 +23,8 @@ from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 from moldau.groups.offsets.classic import CommittedPartition, Committing
+from moldau.log.producers.producer_state import ProducerStates
+from moldau.replication.partition import Partition
 from moldau.transactions.transaction import ProducerIdAndEpoch
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.txn_offset_commit import (
@@ -87,7 +90,46 @@ def _accepted(request: TxnOffsetCommitRequest, image: ClusterImage) -> Iterator[
 def _commit(
     request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], context: Context
 ) -> list[ErrorCode] | Future[list[ErrorCode]]:
-    error = _admission_error(request, context) if request.group_id else ErrorCode.INVALID_GROUP_ID
+    if not request.group_id:
+        return [ErrorCode.INVALID_GROUP_ID] * len(accepted)
+    where = TopicPartition(GROUP_METADATA_TOPIC, context.services.groups.index_of(request.group_id))
+    partition = context.services.partitions.get(*where)
+    if partition is None or not partition.is_leader:
+        return [ErrorCode.NOT_COORDINATOR] * len(accepted)
+    answer = _admission(request, partition, context)
+    if isinstance(answer, Future):
+        producers = partition.log.producers
+        guard = producers.guard(request.producer_id)
+        return asyncio.ensure_future(
+            _commit_admitted(request, accepted, answer, context=context, producers=producers, guard=guard)
+        )
+    return _commit_now(request, accepted, answer, context)
+
+
+async def _commit_admitted(
+    request: TxnOffsetCommitRequest,
+    accepted: list[CommittedPartition],
+    answer: Future[ErrorCode],
+    *,
+    context: Context,
+    producers: ProducerStates,
+    guard: object,
+) -> list[ErrorCode]:
+    """As soon as the coordinator has answered, unless the transaction ended before that was heard here."""
+    try:
+        await asyncio.wait([answer], timeout=ADMISSION_S_MAX)
+        error = answer.result() if answer.done() else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if error is ErrorCode.NONE and not producers.holds(guard):
+            error = ErrorCode.INVALID_TXN_STATE
+        committed = _commit_now(request, accepted, error, context)
+    finally:
+        producers.release(guard)
+    return await committed if isinstance(committed, Future) else committed
+
+
+def _commit_now(
+    request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], error: ErrorCode, context: Context
+) -> list[ErrorCode] | Future[list[ErrorCode]]:
     if error is not ErrorCode.NONE:
         return [error] * len(accepted)
     committing = Committing(
@@ -101,17 +143,15 @@ def _commit(
     return context.services.groups.commit_in_transaction(committing, producer)
 
 
-def _admission_error(request: TxnOffsetCommitRequest, context: Context) -> ErrorCode:
-    services = context.services
-    where = TopicPartition(GROUP_METADATA_TOPIC, services.groups.index_of(request.group_id))
-    partition = services.partitions.get(*where)
-    if partition is None or not partition.is_leader:
-        return ErrorCode.NOT_COORDINATOR
+def _admission(
+    request: TxnOffsetCommitRequest, partition: Partition, context: Context
+) -> ErrorCode | Future[ErrorCode]:
     if partition.log.producers.is_open(request.producer_id, request.producer_epoch):
         return ErrorCode.NONE
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     adds = context.version >= ADDS_SINCE
-    return admission_error(services, request.transactional_id, producer, where, adds=adds)
+    where = TopicPartition(partition.topic, partition.index)
+    return admission(context.services, request.transactional_id, producer, where, adds=adds)
 
 
 def _told(error: ErrorCode, version: int) -> ErrorCode:

@@ -25,7 +25,7 @@ from moldau.wire.messages.update_features import (
 )
 
 
-@api(ApiKey.UPDATE_FEATURES, UpdateFeaturesRequest, versions=(0, 2))
+@api(ApiKey.UPDATE_FEATURES, UpdateFeaturesRequest, versions=(0, 2), forwarded=True)
 async def update_features(request: UpdateFeaturesRequest, context: Context) -> UpdateFeaturesResponse:
     services = context.services
     updates = await in_thread(lambda: [_update(each, context.version) for each in request.feature_updates], context)

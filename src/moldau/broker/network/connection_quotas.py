@@ -14,7 +14,8 @@ import asyncio
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import INT_MAX
@@ -23,14 +24,12 @@ _WAIT_S_MIN = 0.001  # less is what is left of a wait that is over
 _BROKER = ""  # the rate of all listeners together; no listener has this name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerLimits:
+class ListenerLimits(msgspec.Struct, frozen=True, kw_only=True):
     connections_max: int = INT_MAX
     creations_per_s_max: int = INT_MAX
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaLimits:
+class QuotaLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of the broker, and those of each listener by its name."""
 
     connections_max: int = INT_MAX
@@ -38,8 +37,8 @@ class QuotaLimits:
     protected_listener: str | None = None
     creations_per_s_max: int = INT_MAX
     connections_per_host_max: int = INT_MAX
-    connections_of_host_max: Mapping[str, int] = field(default_factory=dict)
-    listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
+    connections_of_host_max: Mapping[str, int] = {}
+    listeners: Mapping[str, ListenerLimits] = {}
     windows: int = 11
     window_s: float = 1.0
 
@@ -50,7 +49,7 @@ async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descri
     return QuotaLimits(
         connections_max=config.int("max.connections"),
         descriptors=descriptors,
-        protected_listener=_inter_broker_listener(config) if len(names) > 1 else None,
+        protected_listener=inter_broker_listener(config) if len(names) > 1 else None,
         creations_per_s_max=config.int("max.connection.creation.rate"),
         connections_per_host_max=config.int("max.connections.per.ip"),
         connections_of_host_max=await _addresses(config.connections_per_ip_overrides),
@@ -66,7 +65,7 @@ async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descri
     )
 
 
-def _inter_broker_listener(config: BrokerConfig) -> str:
+def inter_broker_listener(config: BrokerConfig) -> str:
     """Without a name it is the one of brokers' security protocol, of which only PLAINTEXT is supported."""
     return config.optional_text("inter.broker.listener.name") or "PLAINTEXT"
 

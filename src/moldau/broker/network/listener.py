@@ -8,8 +8,9 @@ import errno
 import logging
 import resource
 import socket
-from dataclasses import dataclass
 from time import monotonic
+
+import msgspec
 
 from moldau.broker.context import Peer
 from moldau.broker.network.connection import Connection
@@ -36,8 +37,7 @@ _STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait
 _HOLD_S_MAX = 60.0  # all of a large frame meanwhile; its sender gives up after 30 s (Java) or 60 s (librdkafka)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
+class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True):
     idle_ms_max: int = 0
     frame_bytes_max: int = limits.FRAME_BYTES_MAX
     send_buffer_bytes: int = -1

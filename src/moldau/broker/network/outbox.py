@@ -61,6 +61,7 @@ class Outbox:
         return True
 
     def _send_file(self, part: FileRange) -> int:
+        part.check()
         sent = os.sendfile(self._socket.fileno(), part.fd, part.position, part.size)
         if sent == 0:
             # The announced size can no longer be kept, so the stream is beyond repair.

@@ -9,11 +9,14 @@ from moldau.broker.topics.partitions import Partitions
 from moldau.coordinator.journal import Flush, TransactionalProducer
 from moldau.core.clock import Clock
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.core.ids import TopicPartition
+from moldau.core.ids import Offset, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
-from moldau.log.partition_log import PartitionLog
+from moldau.replication.delayed_commit import DelayedCommit
+from moldau.replication.partition import Partition
 from moldau.transactions.markers_due import MarkersDue, build_marker
+
+COMMIT_MS_MAX = 30_000  # as long as Apache Kafka waits for the replicas; the coordinator tries again then
 
 
 class MarkerAppends:
@@ -46,19 +49,28 @@ class MarkerAppends:
                 due.producer, is_commit=due.is_commit, coordinator_epoch=coordinator_epoch, now_ms=now_ms
             )
             try:
-                partition.append_own(memoryview(marker), now_ms=now_ms, transaction_version=due.transaction_version)
+                appended = partition.append_own(
+                    memoryview(marker), now_ms=now_ms, transaction_version=due.transaction_version
+                )
             except ApiError as wrong:
                 return wrong.code
-            if partition.log.must_flush:
-                answer = asyncio.ensure_future(self._after_flush(partition.log))
-        # Readers of committed records can go on over everything that the transaction held back.
-        partition.disturb()
+            end_offset = Offset(appended.last_offset + 1)
+            if partition.log.must_flush or partition.high_watermark < end_offset:
+                answer = asyncio.ensure_future(self._when_committed(partition, end_offset))
         return answer
 
-    async def _after_flush(self, log: PartitionLog) -> ErrorCode:
-        """`flush.messages` holds for markers too. The fsync is shared, so nobody who goes away may cancel it."""
+    async def _when_committed(self, partition: Partition, end_offset: Offset) -> ErrorCode:
+        """A marker that only this broker has may be lost with it, and then nobody would write it again.
+
+        `flush.messages` holds for markers too. The fsync is shared, so nobody who goes away may cancel it.
+        """
+        waiting = DelayedCommit([(partition, end_offset)], timeout_ms=COMMIT_MS_MAX, loop=asyncio.get_running_loop())
         try:
-            await asyncio.shield(self._flush(log))
+            if partition.log.must_flush:
+                await asyncio.shield(self._flush(partition.log))
+            (error,) = await waiting.answer
         except (OSError, ApiError):
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return ErrorCode.NONE
+        finally:
+            waiting.answer.cancel()
+        return error

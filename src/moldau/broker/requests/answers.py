@@ -12,6 +12,7 @@ from moldau.coordinator.long_work import LongWork, Slice
 from moldau.core.errors import ProtocolViolation
 from moldau.core.limits import REPEATED_QUESTIONS_MAX
 from moldau.wire.codec import encoder_in_steps
+from moldau.wire.frame import SIZE_BYTES
 from moldau.wire.schema import Message
 
 A = TypeVar("A")
@@ -19,6 +20,9 @@ R = TypeVar("R", bound=Message)
 S = TypeVar("S")
 T = TypeVar("T")
 
+FORWARD_MS_MIN = 1_000  # a request with less time than that would be given up while a controller is elected
+FORWARD_MS_MAX = 60_000  # Kafka's bound for requests that it forwards
+FORWARD_MS = 30_000  # for one that says nothing of time, as long as clients wait by default
 ROWS_MAX = 2_000  # to make and encode so many rows of a response takes some milliseconds; more are left to a thread
 
 
@@ -31,6 +35,23 @@ class Encoded(Generic[R]):
         self.kind = type(response)
         self.body: list[Any] = []
         encoder_in_steps(self.kind, version)(response, self.body)
+
+
+class Relayed:
+    """The controller's answer to a client, without its size; its header has the client's own correlation id."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, frame: bytes | memoryview) -> None:
+        self.frame = frame
+
+    def parts(self) -> list[Any]:
+        return [len(self.frame).to_bytes(SIZE_BYTES, "big"), self.frame]
+
+
+def time_allowed_ms(request: Any) -> int:
+    """For how long a request may be on its way to the controller."""
+    return min(max(FORWARD_MS_MIN, getattr(request, "timeout_ms", FORWARD_MS)), FORWARD_MS_MAX)
 
 
 def together(answers: Sequence[A | Future[A]], shape: Callable[[list[A]], S]) -> S | Future[S]:

@@ -7,14 +7,14 @@ from asyncio import Future
 from collections.abc import Iterable
 from inspect import iscoroutine
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
 from moldau.broker.handlers.api_versions import unsupported_version
 from moldau.broker.network.inbox import PRODUCE
 from moldau.broker.network.outbox import Part
-from moldau.broker.requests.answers import Encoded
+from moldau.broker.requests.answers import FORWARD_MS, Encoded, Relayed, time_allowed_ms
 from moldau.broker.requests.delayed_response import DelayedResponse
 from moldau.broker.requests.large_requests import LargeRequests
 from moldau.core.errors import ProtocolViolation
@@ -26,6 +26,9 @@ from moldau.wire.encoding import Encoder
 from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_header, response_parts
 from moldau.wire.schema import Message
 
+if TYPE_CHECKING:
+    from moldau.broker.requests.forwarding import Forwarding
+
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _CLIENT_ID = Struct(">h")
 _NAMES = {int(key): key.name for key in ApiKey}
@@ -36,18 +39,21 @@ _CLIENT_ID_CHARS_MAX = 100  # of what a line in the log repeats; a client id may
 class Route:
     """Everything about one API at one version that can be looked up beforehand."""
 
-    __slots__ = ("api", "call", "decode", "encoders", "version", "waits")
+    __slots__ = ("api", "call", "decode", "encoders", "is_forwarded", "version", "waits")
 
     def __init__(self, api: Api, version: int) -> None:
         self.api = api
         self.call = api.call
-        self.waits = api.waits
+        self.is_forwarded = api.forwarded and not api.splits
+        self.waits = api.waits or self.is_forwarded
         self.version = version
         elements_max = PRODUCE_ELEMENTS_MAX if api.key == PRODUCE else REQUEST_ELEMENTS_MAX
         self.decode: Decoder = decoder(api.request, version, elements_max)
         self.encoders: dict[type[Message], tuple[Encoder, bool]] = {}  # and whether its header is flexible
 
-    def reply(self, response: Message | Encoded[Any], correlation_id: int) -> list[Part]:
+    def reply(self, response: Message | Encoded[Any] | Relayed, correlation_id: int) -> list[Part]:
+        if isinstance(response, Relayed):
+            return response.parts()
         if isinstance(response, Encoded):
             flexible = has_flexible_header(response.kind, self.version)
             # Behind a part of its own: the first one may be many megabytes long, and the header is put before it.
@@ -108,9 +114,12 @@ class Dispatch:
         if route is None:
             return unsupported_version(correlation_id, self._services.api_versions)
         is_large = len(frame) > LARGE_REQUEST_BYTES and key != PRODUCE
-        if (is_large or route.waits) and len(frame) <= RECEIVE_BYTES:
-            # The bytes under the view are reused on the next turn of the loop; a longer frame has memory of its own.
-            frame = memoryview(bytes(frame))
+        if is_large or route.waits:
+            if len(frame) <= RECEIVE_BYTES:
+                # The bytes under the view are reused on the next turn of the loop; a longer one has memory of its own.
+                frame = memoryview(bytes(frame))
+            if route.is_forwarded and not self._services.controller.is_active and self._services.forwarding is not None:
+                return self._forward(frame, route, peer, self._services.forwarding)
         header, at = read_request_header(frame)
         if is_large:
             context = Context(self._services, header, peer)
@@ -130,6 +139,34 @@ class Dispatch:
             unanswered = Unanswered(answer, route, header)
             return unanswered.parts() if answer.done() else unanswered
         return route.reply(answer, correlation_id)
+
+    def is_forwarded(self, key: int) -> bool:
+        """Whether other brokers send requests of this API on to the controller."""
+        api = self._apis.get(key)
+        return api is not None and api.forwarded
+
+    async def answered(self, frame: memoryview, peer: Peer) -> bytes:
+        """The answer to a request that came in another one, with its size; none of these is read from a file."""
+        answer = self.answer(frame, peer)
+        if isinstance(answer, Unanswered):
+            assert isinstance(answer.future, Future), "no request that waits for records is forwarded"
+            await answer.future
+            answer = answer.parts()
+        return b"".join(cast("list[bytes]", answer or []))
+
+    def _forward(self, frame: memoryview, route: Route, peer: Peer, forwarding: Forwarding) -> Unanswered:
+        header, at = read_request_header(frame)
+        context = Context(self._services, header, peer)
+        return Unanswered(asyncio.ensure_future(self._relayed(frame, at, route, context, forwarding)), route, header)
+
+    async def _relayed(self, frame: memoryview, at: int, route: Route, context: Context, forwarding: Forwarding) -> Any:
+        is_large = len(frame) > LARGE_REQUEST_BYTES
+        timeout_ms = FORWARD_MS if is_large else time_allowed_ms(route.decode(frame, at)[0])
+        relayed = await forwarding.relay(frame, context.peer, timeout_ms=timeout_ms)
+        if relayed is not None:
+            return relayed
+        # The handler here says NOT_CONTROLLER in the words of its API, unless this broker was elected meanwhile.
+        return await self._large.answer(frame, at, api=route.api, decode=route.decode, context=context)
 
     def _find_route(self, key: int, version: int) -> Route | None:
         """None for the one request that is answered whatever its version."""

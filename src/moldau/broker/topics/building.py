@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from moldau.broker.topics.partitions import HostedTopic, leadership
+from moldau.broker.topics.partitions import HostedTopic, assignment, leadership
 from moldau.controller.image import TopicImage
 from moldau.core.ids import TopicPartition
 from moldau.log.directories.log_directories import LogDirectories
-from moldau.log.directories.opening import LogJob
-from moldau.replication.partition import Partition
+from moldau.log.directories.opening import LogJob, forget_offsets_of
+from moldau.replication.assignment import ReplicationTerms
+from moldau.replication.partition import DEFAULT_TERMS, Partition
 
 
 def prepare(directories: LogDirectories, hosted: HostedTopic, indexes: Sequence[int], now_ms: int) -> list[LogJob]:
@@ -21,7 +22,12 @@ def prepare(directories: LogDirectories, hosted: HostedTopic, indexes: Sequence[
 
 
 def build(
-    broker_id: int, topic: TopicImage, jobs: Sequence[LogJob], *, is_given_up: Callable[[], bool] | None = None
+    broker_id: int,
+    topic: TopicImage,
+    jobs: Sequence[LogJob],
+    *,
+    is_given_up: Callable[[], bool] | None = None,
+    terms: ReplicationTerms = DEFAULT_TERMS,
 ) -> list[Partition | None]:
     """A partition for each job, None where there is none; may run in any thread.
 
@@ -31,11 +37,12 @@ def build(
     for job in jobs:
         if is_given_up is not None and is_given_up():
             break
-        built.append(_build(broker_id, topic, job))
-    return built
+        built.append(_build(broker_id, topic, job, terms))
+    forget_offsets_of(jobs)
+    return [None if job.log is None else partition for job, partition in zip(jobs, built, strict=False)]
 
 
-def _build(broker_id: int, topic: TopicImage, job: LogJob) -> Partition | None:
+def _build(broker_id: int, topic: TopicImage, job: LogJob, terms: ReplicationTerms) -> Partition | None:
     job.run()
     if job.log is None:
         return None
@@ -49,5 +56,9 @@ def _build(broker_id: int, topic: TopicImage, job: LogJob) -> Partition | None:
         log=job.log,
         broker_id=broker_id,
         leadership=leadership(topic.partitions[index]),
+        assignment=assignment(topic.partitions[index]),
+        high_watermark=job.high_watermark,
+        now_ms=job.now_ms,
+        terms=terms,
     )
     return None if job.discard_if_unusable() else partition

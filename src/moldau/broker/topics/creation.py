@@ -13,7 +13,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from moldau.broker.context import Services
+from moldau.broker.context import Context, Services
 from moldau.controller.partitions import (
     ExtendedTopic,
     MorePartitions,
@@ -47,19 +47,19 @@ _KEYS: Mapping[str, Keys] = MappingProxyType(
 )
 
 
-async def auto_create(services: Services, names: Iterable[str]) -> dict[str, ErrorCode]:
+async def auto_create(context: Context, names: Iterable[str]) -> dict[str, ErrorCode]:
     """Create the topics with the broker's defaults; gives the errors of those that could not be."""
-    return await _create(services, [_new_topic(services, name) for name in names])
+    return await _create(context, [_new_topic(context.services, name) for name in names])
 
 
-async def create_internal_topic(services: Services, name: str) -> ErrorCode:
+async def create_internal_topic(context: Context, name: str) -> ErrorCode:
     """A topic that a coordinator keeps its state in."""
-    errors = await _create(services, [_new_topic(services, name)])
+    errors = await _create(context, [_new_topic(context.services, name)])
     return errors.get(name, ErrorCode.NONE)
 
 
 def _new_topic(services: Services, name: str) -> NewTopic:
-    """An internal one has fewer replicas than configured while there are fewer brokers."""
+    """An internal one has fewer replicas than configured where the cluster has fewer brokers."""
     keys = _KEYS.get(name)
     if keys is None:
         return NewTopic(name)
@@ -73,7 +73,8 @@ def _new_topic(services: Services, name: str) -> NewTopic:
 
 
 def _broker_count(services: Services) -> int:
-    return max(1, sum(1 for _ in services.controller.image.active_brokers()))
+    """Also of those that are not there yet: a cluster that starts must not have one replica of its offsets for ever."""
+    return max(services.brokers_expected, len(services.controller.image.brokers))
 
 
 def internal_topic_configs(name: str, config: BrokerConfig, *, replicas_max: int) -> tuple[tuple[str, str], ...]:
@@ -96,14 +97,31 @@ def internal_topic_configs(name: str, config: BrokerConfig, *, replicas_max: int
     return ()
 
 
-async def _create(services: Services, wanted: Sequence[NewTopic]) -> dict[str, ErrorCode]:
+async def _create(context: Context, wanted: Sequence[NewTopic]) -> dict[str, ErrorCode]:
+    services = context.services
     try:
-        created = await create_topics(services, wanted)
+        created = None if services.controller.is_active else await _elsewhere(context, wanted)
+        if created is None:
+            created = await create_topics(services, wanted)
     except ApiError as wrong:
-        return {topic.name: wrong.code for topic in wanted}
+        # Who is not the controller has asked for it long enough; the client asks again.
+        is_elsewhere = wrong.code is ErrorCode.NOT_CONTROLLER
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_elsewhere else wrong.code
+        return {topic.name: error for topic in wanted}
     # Somebody else may have created it since we looked.
     fine = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
     return {topic.name: topic.error for topic in created if topic.error not in fine}
+
+
+async def _elsewhere(context: Context, wanted: Sequence[NewTopic]) -> list[CreatedTopic] | None:
+    """By the controller on another broker; None if there is no such."""
+    forwarding = context.services.forwarding
+    if forwarding is None:
+        return None
+    # Imported here because a broker that is alone never needs it.
+    from moldau.broker.topics.remote_creation import create_at_controller
+
+    return await create_at_controller(context, forwarding, wanted)
 
 
 async def create_topics(

@@ -11,13 +11,14 @@ import asyncio
 import logging
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 
 from moldau.broker.topics.building import build, prepare
+from moldau.broker.topics.leaving import Leaving, let_go, set_aside_all
 from moldau.broker.topics.partitions import HostedTopic, Partitions, changed_names
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.long_work import LongWork, in_slices
@@ -29,9 +30,8 @@ from moldau.core.repeated_line import RepeatedLine
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import NoPlace, UnusableDirectory
 from moldau.log.directories.opening import LogJob
-from moldau.log.maintenance.removal import set_aside
-from moldau.log.partition_log import PartitionLog
-from moldau.replication.partition import Partition
+from moldau.replication.assignment import ReplicationTerms
+from moldau.replication.partition import DEFAULT_TERMS, Partition
 
 LOGGER = logging.getLogger(__name__)
 
@@ -55,17 +55,6 @@ class _Expectation:
             self.outcome.set_result(reason)
 
 
-@dataclass(slots=True, eq=False)
-class _Leaving:
-    """Partitions of a topic that is gone, whose folders have to go, too."""
-
-    name: str
-    topic_id: TopicId
-    logs: list[PartitionLog]
-    tried: asyncio.Event = field(default_factory=asyncio.Event)
-    is_reported: bool = False
-
-
 class Reconciliation:
     """Owned by one event loop; only `build` and `set_aside` run in its thread."""
 
@@ -78,8 +67,10 @@ class Reconciliation:
         thread: Executor,
         clock: Clock,
         long_work: LongWork | None = None,
+        terms: ReplicationTerms = DEFAULT_TERMS,
     ) -> None:
         self._broker_id = broker_id
+        self._terms = terms
         self._partitions = partitions
         self._directories = directories
         self._thread = thread
@@ -88,14 +79,15 @@ class Reconciliation:
         self._image = ClusterImage()
         self._hosted: dict[str, HostedTopic] = {}
         self._due: dict[str, None] = {}  # names of topics with something to do, in the order of their turns
-        self._leaving: deque[_Leaving] = deque()
-        self._stuck: list[_Leaving] = []
-        self._last_leaving: dict[TopicId, _Leaving] = {}
+        self._leaving: deque[Leaving] = deque()
+        self._stuck: list[Leaving] = []
+        self._last_leaving: dict[TopicId, Leaving] = {}
         self._expected: dict[TopicId, list[_Expectation]] = {}
         self._held: dict[TopicId, asyncio.Task[None]] = {}  # creations that are being undone: nobody serves them
         self._worker: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._not_made, self._not_undone = RepeatedLine(LOGGER, logging.ERROR), RepeatedLine(LOGGER, logging.ERROR)
+        self._not_followed = RepeatedLine(LOGGER, logging.ERROR)
 
     def follow(self, old: ClusterImage | None, new: ClusterImage, *, defaults: TopicConfig) -> None:
         """What is gone stops serving here and now; what is new is begun."""
@@ -112,7 +104,9 @@ class Reconciliation:
                 hosted = self._hosted[name] = HostedTopic(topic, config)
                 self._partitions.host(hosted)
             elif topic is not hosted.image or config is not hosted.config:
-                self._leave(hosted, hosted.follow(topic, config))
+                gone = hosted.follow(topic, config, self._broker_id)
+                self._partitions.tell_gone(gone)
+                self._leave(hosted, gone)
                 self._settle_expectations(hosted)
             self._due[name] = None
         deadline = monotonic() + LOOP_S_MAX
@@ -150,6 +144,9 @@ class Reconciliation:
         self._stuck.clear()
         for name, hosted in self._hosted.items():
             topic_id = hosted.image.id
+            if hosted.failed:
+                hosted.outdated += hosted.failed
+                self._due[name] = None
             if hosted.failure is not None and topic_id not in self._held and topic_id not in self._expected:
                 self._serve(hosted)
                 hosted.try_again()
@@ -224,7 +221,7 @@ class Reconciliation:
         indexes = hosted.missing(self._broker_id, count_max=PARTITIONS_PER_SLICE)
         if indexes:
             jobs = prepare(self._directories, hosted, indexes, self._clock.now_ms())
-            work = partial(build, self._broker_id, hosted.image, jobs)
+            work = partial(build, self._broker_id, hosted.image, jobs, terms=self._terms)
             built = await asyncio.get_running_loop().run_in_executor(self._thread, work)
             self._take(hosted, jobs, built)
             if self._hosted.get(hosted.name) is not hosted:
@@ -250,9 +247,9 @@ class Reconciliation:
                 failure = wrong
                 continue
             assert partition is not None, "a job with a log has made a partition"
-            if is_current and partition.index < len(hosted.image.partitions):
+            if is_current and self._belongs_here(hosted, partition.index):
                 hosted.made[partition.index] = partition
-                hosted.bring_up_to_date(partition.index)
+                hosted.bring_up_to_date(partition.index, job.now_ms)
                 if partition.log.offline is not None:
                     partition.go_offline()
             else:
@@ -265,11 +262,18 @@ class Reconciliation:
 
     def _serve(self, hosted: HostedTopic) -> None:
         """Serve what is made, all of a creation at once: none of it may hold records while it can still be undone."""
-        hosted.serving.update(hosted.made)
-        hosted.made.clear()
+        made, hosted.made = hosted.made, {}
+        hosted.serving.update(made)
+        if self._partitions.leadership_listeners:
+            for partition in made.values():
+                self._partitions.on_leadership(partition, partition.is_leader)
         if hosted.is_incomplete and self._all_serve(hosted, range(len(hosted.image.partitions))):
             hosted.is_incomplete = False
             LOGGER.info("topic %s has all its partitions now", hosted.name)
+
+    def _belongs_here(self, hosted: HostedTopic, index: int) -> bool:
+        states = hosted.image.partitions
+        return index < len(states) and self._broker_id in states[index].replicas
 
     def _all_serve(self, hosted: HostedTopic, indexes: range) -> bool:
         states = hosted.image.partitions
@@ -330,7 +334,20 @@ class Reconciliation:
 
     def _bring_up_to_date(self, hosted: HostedTopic, deadline: float) -> None:
         while hosted.outdated and monotonic() < deadline:
-            hosted.bring_up_to_date(hosted.outdated.pop())
+            index = hosted.outdated.pop()
+            try:
+                changed = hosted.bring_up_to_date(index, self._clock.now_ms())
+                if index in hosted.failed:  # whoever listens may not have been told
+                    changed = hosted.serving.get(index)
+                if changed is not None and index in hosted.serving:
+                    self._partitions.on_leadership(changed, changed.is_leader)
+                hosted.failed.discard(index)
+            except Exception as wrong:
+                hosted.failed.add(index)
+                line = (
+                    f"partition {index} of topic {hosted.name} can't be made what the cluster says; it is tried again"
+                )
+                self._not_followed.say(line, exc_info=wrong)
 
     def _evict(self, hosted: HostedTopic) -> None:
         del self._hosted[hosted.name]
@@ -343,7 +360,7 @@ class Reconciliation:
     def _leave(self, hosted: HostedTopic, gone: list[Partition]) -> None:
         if not gone:
             return
-        leaving = _Leaving(hosted.name, hosted.image.id, [partition.log for partition in gone])
+        leaving = Leaving(hosted.name, hosted.image.id, [partition.log for partition in gone])
         self._last_leaving[hosted.image.id] = leaving
         self._leaving.append(leaving)
         self._work_on()
@@ -355,7 +372,7 @@ class Reconciliation:
             return set()
         return {partition.log.path for partition in (*hosted.serving.values(), *hosted.made.values())}
 
-    async def _set_aside(self, leaving: _Leaving) -> None:
+    async def _set_aside(self, leaving: Leaving) -> None:
         """All folders of a topic at once: a rename is a single call."""
         async for stored in in_slices(leaving.logs, self._long_work):
             self._directories.retire(stored)
@@ -363,12 +380,12 @@ class Reconciliation:
         # What is in a log directory that failed stays: the next start finds the folders of a topic that is gone.
         taken = self._paths_of(leaving.name)
         movable = [stored for stored in leaving.logs if stored.offline is None and stored.path not in taken]
-        moved, failed = await loop.run_in_executor(self._thread, _set_aside_all, movable)
+        moved, failed = await loop.run_in_executor(self._thread, set_aside_all, movable)
         for path in moved:
             self._directories.doom(path)
         leaving.logs = [stored for stored, _ in failed]
         leaving.tried.set()
-        async for _ in in_slices(_let_go(movable), self._long_work):
+        async for _ in in_slices(let_go(movable), self._long_work):
             pass
         if not failed:
             if self._last_leaving.get(leaving.topic_id) is leaving:
@@ -380,21 +397,3 @@ class Reconciliation:
             LOGGER.error("%d folders of topic %s stay for now: %s", len(failed), leaving.name, failed[0][1])
         for stored, failure in failed:
             self._directories.fail(os.path.dirname(stored.path), failure)
-
-
-def _let_go(logs: list[PartitionLog]) -> Iterator[None]:
-    """One after the other: the memory of twenty thousand takes tens of milliseconds to be freed."""
-    while logs:
-        logs.pop()
-        yield
-
-
-def _set_aside_all(logs: list[PartitionLog]) -> tuple[list[str | None], list[tuple[PartitionLog, OSError]]]:
-    moved: list[str | None] = []
-    failed: list[tuple[PartitionLog, OSError]] = []
-    for stored in logs:
-        try:
-            moved.append(set_aside(stored.path, stored.partition, stored.topic_id))
-        except OSError as wrong:
-            failed.append((stored, wrong))
-    return moved, failed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,7 +21,8 @@ from moldau.core.config.topic import TopicConfig
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import NoPlace
 from moldau.log.directories.opening import LogJob
-from moldau.replication.partition import Partition
+from moldau.replication.assignment import ReplicationTerms
+from moldau.replication.partition import DEFAULT_TERMS, Partition
 
 LOGGER = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ async def open_topics(
     threads_per_directory: int,
     clock: Clock,
     stop: asyncio.Event | None = None,
+    terms: ReplicationTerms = DEFAULT_TERMS,
 ) -> list[HostedTopic]:
     """Every topic of the image with its partitions on this broker, opened, recovered or created.
 
@@ -93,7 +95,8 @@ async def open_topics(
             pool = ThreadPoolExecutor(threads_per_directory, thread_name_prefix="moldau-recovery")
             open_pools.callback(pool.shutdown, cancel_futures=True)
             pools[str(path)] = pool
-        await _open(turns, pools, broker_id=broker_id, directories=directories, progress=progress, stop=stop)
+        work = partial(build, broker_id, terms=terms)
+        await _open(turns, pools, work=work, directories=directories, progress=progress, stop=stop)
     progress.sum_up()
     return topics
 
@@ -102,7 +105,7 @@ async def _open(
     turns: list[tuple[HostedTopic, list[LogJob]]],
     pools: dict[str, ThreadPoolExecutor],
     *,
-    broker_id: int,
+    work: Callable[..., list[Partition | None]],
     directories: LogDirectories,
     progress: _Progress,
     stop: asyncio.Event | None,
@@ -111,8 +114,7 @@ async def _open(
     given_up = threading.Event()
 
     async def one_turn(hosted: HostedTopic, jobs: list[LogJob], pool: ThreadPoolExecutor) -> None:
-        work = partial(build, broker_id, hosted.image, jobs, is_given_up=given_up.is_set)
-        built = await loop.run_in_executor(pool, work)
+        built = await loop.run_in_executor(pool, partial(work, hosted.image, jobs, is_given_up=given_up.is_set))
         _serve(hosted, jobs, built, directories)
         for job in jobs:
             progress.note(job)
