@@ -21,7 +21,8 @@ import moldau
 from moldau.__main__ import INTERRUPTED
 from moldau.core.config.broker import BrokerConfig
 from moldau.embedded import BrokerFailed
-from moldau.node.command import banner, configuration, parse
+from moldau.node.announcing import banner
+from moldau.node.command import configuration, parse
 from moldau.node.running import BoundListener, Running
 
 WAIT_S_MAX = 30.0
@@ -346,12 +347,15 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(
 
 def test_the_banner_says_what_listens_and_where_the_data_is(tmp_path: Path) -> None:
     listeners = (BoundListener("PLAINTEXT", "127.0.0.1", 9092), BoundListener("INSIDE", "::1", 9093))
-    running = Running(broker_id=1, cluster_id="c", listeners=listeners, data_dirs=(tmp_path,))
+    running = Running(
+        broker_id=1, cluster_id="c", listeners=listeners, data_dirs=(tmp_path,), metadata="ZooKeeper at h1:2181"
+    )
     lines = [line.split(maxsplit=1) for line in banner(running).splitlines()[1:]]
     assert lines == [
         ["listening", "PLAINTEXT://127.0.0.1:9092"],
         ["listening", "INSIDE://[::1]:9093"],
         ["data", str(tmp_path)],
+        ["metadata", "ZooKeeper at h1:2181"],
     ]
 
 

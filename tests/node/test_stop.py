@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import moldau
 from moldau.core.errors import ErrorCode
+from moldau.embedded.requests import describe
 from moldau.store.sqlite import FILE_NAME
-from moldau.wire.messages import ApiVersionsRequest, CreateTopicsRequest, MetadataRequest
+from moldau.wire.messages import ApiVersionsRequest, CreateTopicsRequest, MetadataRequest, ProduceRequest
 from moldau.wire.messages.create_topics import CreatableTopic
 from moldau.wire.messages.delete_topics import DeleteTopicsRequest
+from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
+from tests.cluster.asking import until
+from tests.differential.batches import batch
 from tests.hostile.attacker import CLOSED, Attacker
 
 STOP_S_MAX = 20.0
@@ -75,3 +82,24 @@ def test_who_asked_for_much_before_the_stop_gets_the_whole_answer_and_it_is_true
     finally:
         broker.stop()
     assert known == dict.fromkeys(names, ErrorCode.NONE)
+
+
+def test_records_that_no_other_replica_takes_do_not_hold_up_a_stop() -> None:
+    data = [PartitionProduceData(index=0, records=batch([b"value"], timestamp=0))]
+    topics = [TopicProduceData("orders", partition_data=data)]
+    with moldau.run(brokers=2) as cluster:
+        cluster.create_topic("orders", partitions=1, replication_factor=2, config={"min.insync.replicas": 2})
+        leader = cluster.brokers[cluster.leader_of("orders")]
+        (follower,) = (broker for broker in cluster.brokers.values() if broker is not leader)
+        (segment,) = leader.data_dir.glob("orders-0/*.log")
+        with Attacker((leader.host, leader.port)) as producer:
+            os.kill(follower.pid, signal.SIGSTOP)
+            producer.tell(ProduceRequest(acks=-1, timeout_ms=120_000, topic_data=topics), 9)
+            until(lambda: segment.stat().st_size > 0)
+            follower.kill()
+            until(lambda: len(describe(leader.address, None).broker_ids) == 1)
+            stopped_s = time.monotonic()
+            leader.stop()
+            assert time.monotonic() - stopped_s < STOP_S_MAX / 2, "it waited for the replica"
+            (row,) = producer.answer_to(ProduceRequest, 9).responses[0].partition_responses
+            assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -15,8 +15,9 @@ import socket
 import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -25,10 +26,13 @@ from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, without_kafka_variables
 from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
-from moldau.node.garbage import keep_collections_short
+from moldau.node.announcing import announcer
 from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
-from moldau.node.running import BoundListener, Halted, Running, StartFailed
-from moldau.node.supervisor import READY, STOPPING, notify_supervisor
+from moldau.node.running import Halted, StartFailed
+from moldau.node.supervisor import STOPPING, notify_supervisor
+
+if TYPE_CHECKING:
+    from moldau.node.membership import Place
 
 LOGGER = logging.getLogger(__name__)
 
@@ -44,6 +48,10 @@ OUR_DEFAULTS = {
     "socket.receive.buffer.bytes": "-1",
 }
 
+# Nobody knows how many brokers a cluster of many machines will have: as in Apache Kafka its internal topics have as
+# many replicas as configured, or are not made yet.
+BROKERS_ANY = 2**15
+BROKERS_MAX = 100  # processes of one machine: each takes some tens of megabytes
 DESCRIPTORS_MIN = 64  # for the store, the locks, some segments and a few clients
 MORE_DESCRIPTORS = "raise the limit (ulimit -n, or LimitNOFILE= of a service)"
 
@@ -55,7 +63,9 @@ EXAMPLES = """\
 examples:
   moldau start                                   on localhost:9092, data in ./moldau-data
   moldau start --port 0 --data-dir /tmp/try      on a free port, which it prints
+  moldau start --brokers 3                       a cluster on localhost:9092, 9093 and 9094
   moldau start server.properties                 a file with Apache Kafka's keys
+  moldau start --override zookeeper.connect=h1:2181,h2:2181,h3:2181/moldau --override node.id=1
   moldau start --override num.partitions=3 --override auto.create.topics.enable=false
 
 The command line wins over the environment (MOLDAU_NUM_PARTITIONS=3, or KAFKA_NUM_PARTITIONS=3 as in the container
@@ -76,6 +86,8 @@ def main(arguments: list[str]) -> int:
         return complain(few, options=options, exit_code=FAILED)
     try:
         config = configuration(options)
+        if options.brokers != 1:
+            return run_all(config, options)
         uvloop.run(run(config, options, begun_s=begun_s))
     except ConfigError as wrong:
         return complain(str(wrong), options=options, exit_code=USAGE)
@@ -111,12 +123,23 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument(
         "--accept-lost-log-dirs", action="store_true", help="start although a log directory and its records are gone"
     )
+    parser.add_argument(
+        "--brokers",
+        metavar="N",
+        type=broker_number,
+        default=1,
+        help="so many brokers on this machine, a process each, on one port after the other; 0 is one for each core",
+    )
     add_logging(parser)
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
     parser.add_argument("--stop-with-stdin", action="store_true", help=SUPPRESS)
     # A folder of that program's, to remove in its place when it died without doing so.
     parser.add_argument("--scratch", type=Path, help=SUPPRESS)
+    # For one of several brokers: the folder with the metadata of all, how many they are, and the id of a new cluster.
+    parser.add_argument("--member-of", type=Path, help=SUPPRESS)
+    parser.add_argument("--members", type=int, help=SUPPRESS)
+    parser.add_argument("--cluster-id", help=SUPPRESS)
     return parser.parse_args(arguments)
 
 
@@ -134,6 +157,18 @@ def port_number(text: str) -> int:
     if not text.isdecimal() or not 0 <= int(text) < 2**16:
         raise ArgumentTypeError(f"{text!r} is no port; expected 0 to {2**16 - 1}")
     return int(text)
+
+
+def broker_number(text: str) -> int:
+    if not text.isdecimal() or int(text) > BROKERS_MAX:
+        raise ArgumentTypeError(f"{text!r} is no number of brokers; expected 0 to {BROKERS_MAX}")
+    return int(text)
+
+
+def run_all(config: BrokerConfig, options: Namespace) -> int:
+    from moldau.node.several import run_several
+
+    return FAILED if uvloop.run(run_several(config, options)) else OK
 
 
 def configuration(options: Namespace) -> BrokerConfig:
@@ -177,11 +212,26 @@ async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> No
         announce=announcer(options, begun_s=begun_s),
         stop=stop.asked,
         accept_lost_log_dirs=options.accept_lost_log_dirs,
-        cluster_id=cluster_id(environment(options)),
+        cluster_id=options.cluster_id or cluster_id(environment(options)),
+        place=place_of(config, options),
     )
     log_stop(stop)
     if options.scratch is not None and stdin_has_ended():
         shutil.rmtree(options.scratch, ignore_errors=True)
+
+
+def place_of(config: BrokerConfig, options: Namespace) -> Place | None:
+    """None for a broker alone."""
+    if config.metadata_service is None and options.member_of is None:
+        return None
+    from moldau.node.membership import Place
+
+    if config.metadata_service is None:
+        return Place(options.member_of, options.members)
+    from moldau.node.metadata_service import check_connect
+
+    check_connect(config.metadata_service)
+    return Place(options.member_of, BROKERS_ANY)
 
 
 class Stop:
@@ -198,6 +248,12 @@ class Stop:
             LOGGER.info("stopping: %s", reason, extra={"reason": reason})
             notify_supervisor(STOPPING)
             self.asked.set()
+
+
+def log_stop(stop: Stop) -> None:
+    took_s = time.monotonic() - stop.begun_s
+    fields = {"reason": stop.reason, "duration_s": round(took_s, 3)}
+    LOGGER.info("broker stopped in %.2f s: %s", took_s, stop.reason, extra=fields)
 
 
 def stop_on_signals(stop: Stop) -> None:
@@ -231,82 +287,6 @@ def stdin_has_ended() -> bool:
     poll = select.poll()
     poll.register(sys.stdin.fileno(), select.POLLIN)
     return any(event & select.POLLHUP for _, event in poll.poll(0))
-
-
-def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None]:
-    def announce(running: Running) -> None:
-        gc.freeze()
-        gc.enable()
-        keep_collections_short()
-        # On a terminal the banner says it, for people. Python has None for a stream that was closed before it started.
-        is_terminal = sys.stderr is not None and sys.stderr.isatty()
-        if options.log_file is not None or options.log_format != "text" or not is_terminal:
-            log_start(running, took_s=time.monotonic() - begun_s)
-        # Containers join standard output and standard error: with JSON every line of both has to be JSON.
-        if options.log_format == "text":
-            say(banner(running))
-        if options.ready_fd is not None:
-            tell(options.ready_fd, running)
-        notify_supervisor(READY)
-
-    return announce
-
-
-def say(text: str) -> None:
-    """To standard output, if anybody reads it: a broker goes on without its terminal or the pipe that it wrote to."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        # What is left in the buffer would fail again at the end, and be the exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def log_start(running: Running, *, took_s: float) -> None:
-    listeners = [address(each) for each in running.listeners]
-    data_dirs = [str(directory.resolve()) for directory in running.data_dirs]
-    LOGGER.info(
-        "broker %d started in %.2f s: %s, %d topics with %d partitions in %s",
-        running.broker_id,
-        took_s,
-        ", ".join(listeners),
-        running.topics,
-        running.partitions,
-        ", ".join(data_dirs),
-        extra={
-            "broker_id": running.broker_id,
-            "cluster_id": running.cluster_id,
-            "listeners": listeners,
-            "topics": running.topics,
-            "partitions": running.partitions,
-            "data_dirs": data_dirs,
-            "duration_s": round(took_s, 3),
-        },
-    )
-
-
-def log_stop(stop: Stop) -> None:
-    took_s = time.monotonic() - stop.begun_s
-    fields = {"reason": stop.reason, "duration_s": round(took_s, 3)}
-    LOGGER.info("broker stopped in %.2f s: %s", took_s, stop.reason, extra=fields)
-
-
-def banner(running: Running) -> str:
-    lines = [f"broker {running.broker_id} of cluster {running.cluster_id} answers clients; Ctrl-C stops it"]
-    lines += [f"  listening  {address(each)}" for each in running.listeners]
-    lines += [f"  data       {directory.resolve()}" for directory in running.data_dirs]
-    return "\n".join(lines)
-
-
-def address(listener: BoundListener) -> str:
-    return plaintext(listener.host, listener.port).replace("PLAINTEXT", listener.name, 1)
-
-
-def tell(ready_fd: int, running: Running) -> None:
-    import json
-
-    listeners = {each.name: (each.host, each.port) for each in running.listeners}
-    with os.fdopen(ready_fd, "w") as ready:
-        ready.write(json.dumps({"broker_id": running.broker_id, "listeners": listeners}) + "\n")
 
 
 def explain(wrong: OSError) -> str:

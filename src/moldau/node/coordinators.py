@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Future
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.broker.context import Services
 from moldau.broker.producing.marker_appends import MarkerAppends
@@ -19,13 +20,18 @@ from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ErrorCode
-from moldau.core.ids import TopicPartition
+from moldau.core.ids import NO_LEADER, TopicPartition
 from moldau.core.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from moldau.groups.coordinator import GroupCoordinator
 from moldau.groups.limits import ConsumerGroupConfig, GroupLimits
 from moldau.transactions.coordinator import TransactionCoordinator
 from moldau.transactions.limits import TransactionLimits
 from moldau.transactions.markers_due import MarkersDue
+
+if TYPE_CHECKING:
+    from moldau.broker.producing.remote_markers import RemoteMarkers
+
+COORDINATED = frozenset({GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC})
 
 
 class Coordinators(NamedTuple):
@@ -42,6 +48,7 @@ def coordinators(
     producer_ids: ProducerIds,
     flush: Flush,
     long_work: LongWork,
+    remote_markers: RemoteMarkers | None = None,
 ) -> Coordinators:
     clock = SystemClock()
     groups = GroupCoordinator(
@@ -55,9 +62,14 @@ def coordinators(
     markers = MarkerAppends(partitions, groups, clock, flush)
 
     def write_marker(where: TopicPartition, due: MarkersDue, coordinator_epoch: int) -> ErrorCode | Future[ErrorCode]:
-        if where.topic not in controller.image.topics:
+        topic = controller.image.topics.get(where.topic)
+        if topic is None:
             return ErrorCode.NONE  # it was deleted, with the records that the marker would be for
-        return markers.write(where, due, coordinator_epoch)
+        is_there = where.partition < len(topic.partitions)
+        leader = topic.partitions[where.partition].leader if is_there else NO_LEADER
+        if remote_markers is None or leader in (config.node_id, NO_LEADER):
+            return markers.write(where, due, coordinator_epoch)
+        return remote_markers.write(leader, where, due, coordinator_epoch)
 
     transactions = TransactionCoordinator(
         partition_of=lambda index: partitions.get(TRANSACTION_STATE_TOPIC, index),
@@ -89,9 +101,15 @@ def _transaction_limits(config: BrokerConfig, image: ClusterImage) -> Transactio
 
 
 def coordinate(services: Services, running: AsyncExitStack) -> None:
-    """Load what there is, and follow the cluster: offsets of topics that go, and the level of transactions."""
+    """Load what there is, and follow the cluster: who leads the coordinators' partitions, topics that go, features."""
+    followers: set[asyncio.Task[None]] = set()
 
     def follow(old: ClusterImage, new: ClusterImage) -> None:
+        # A broker that was just taken in begins to lead, whatever happened to the topics.
+        if old.brokers is not new.brokers or not new.changed_topics.isdisjoint(COORDINATED):
+            follower = asyncio.get_running_loop().create_task(_follow_leadership(services))
+            followers.add(follower)
+            follower.add_done_callback(followers.discard)
         gone = {
             name: old.topics[name].id for name in new.changed_topics if name in old.topics and _is_other(old, new, name)
         }
@@ -111,7 +129,20 @@ def coordinate(services: Services, running: AsyncExitStack) -> None:
     running.push_async_callback(services.groups.stop)
     services.transactions.resume()
     running.push_async_callback(services.transactions.stop)
-    services.controller.subscribe(follow)
+    running.callback(lambda: [follower.cancel() for follower in followers])
+    running.callback(services.controller.subscribe(follow))
+
+
+async def _follow_leadership(services: Services) -> None:
+    """When the partitions here are what the image says, and again when those are there that had to be made."""
+    _take_over(services)
+    await services.reconciliation.settled()
+    _take_over(services)
+
+
+def _take_over(services: Services) -> None:
+    services.groups.follow_leadership()
+    services.transactions.follow_leadership()
 
 
 def _is_other(old: ClusterImage, new: ClusterImage, name: str) -> bool:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from moldau.controller.image import ClusterImage
 from moldau.controller.runtime import Controller
-from moldau.core.clock import Clock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import CLUSTER_METADATA_TOPIC
@@ -17,22 +16,28 @@ from moldau.log.directories.meta_properties import UnusableDirectory, read_meta_
 from moldau.log.files import read_whole, remove_if_there, replace
 from moldau.log.maintenance.removal import STRAY_FOLDER
 from moldau.store.sqlite import FILE_NAME as METADATA_FILE
-from moldau.store.sqlite import SqliteStore
+from moldau.store.sqlite import LOCATION_FILE, SqliteStore
 
 LOGGER = logging.getLogger(__name__)
 
-LOCATION_FILE = "moldau-metadata.location"
 NAMED_MAX = 10
 
 
 async def open_log_dirs(
-    config: BrokerConfig, clock: Clock, *, accept_lost_log_dirs: bool, cluster_id: str | None = None
+    config: BrokerConfig,
+    *,
+    accept_lost_log_dirs: bool,
+    cluster_id: str | None = None,
+    shared: Path | None = None,
 ) -> LogDirectories:
-    """`cluster_id` is for a cluster that begins here; data that is there has an id already."""
+    """`cluster_id` is for a cluster that begins here; data that is there has an id already.
+
+    `shared` is the folder of metadata that several brokers have in common.
+    """
     log_dirs = [Path(each) for each in config.log_dirs]
     if not accept_lost_log_dirs:
-        _refuse_lost_metadata(log_dirs)
-    known = await _stored_cluster_id(log_dirs, clock)
+        _refuse_lost_metadata(log_dirs, shared)
+    known = await _stored_cluster_id(log_dirs, shared)
     if known is None and not any(read_meta_properties(str(log_dir)) for log_dir in log_dirs):
         known = cluster_id
     opened = LogDirectories.open(log_dirs, node_id=config.node_id, cluster_id=known)
@@ -41,8 +46,10 @@ async def open_log_dirs(
     return opened
 
 
-def _metadata_path(log_dirs: Sequence[Path]) -> Path:
+def _metadata_path(log_dirs: Sequence[Path], shared: Path | None) -> Path:
     """Where it is, or else in the first one: `log.dirs` in another order must not begin a new cluster."""
+    if shared is not None:
+        return shared / METADATA_FILE
     paths = dict.fromkeys(log_dir.resolve() / METADATA_FILE for log_dir in log_dirs)
     found = [path for path in paths if path.exists()]
     if len(found) > 1:
@@ -50,12 +57,17 @@ def _metadata_path(log_dirs: Sequence[Path]) -> Path:
     return found[0] if found else log_dirs[0] / METADATA_FILE
 
 
-def _refuse_lost_metadata(log_dirs: Sequence[Path]) -> None:
+def _refuse_lost_metadata(log_dirs: Sequence[Path], shared: Path | None) -> None:
     """Without the one that has the metadata, the others would be taken for those of a broker that had none."""
-    if _metadata_path(log_dirs).exists():
+    if _metadata_path(log_dirs, shared).exists():
         return
     for log_dir in log_dirs:
         noted = (read_whole(f"{log_dir}/{LOCATION_FILE}") or b"").decode("utf-8", "replace").strip()
+        service, at, connect = noted.partition(" at ")
+        if at:
+            raise UnusableDirectory(
+                f"the metadata of {log_dir} is in {noted}; start with {service.lower()}.connect={connect}"
+            )
         if noted:
             raise UnusableDirectory(
                 f"log.dirs has no metadata; that of {log_dir} was {noted}; "
@@ -63,10 +75,14 @@ def _refuse_lost_metadata(log_dirs: Sequence[Path]) -> None:
             )
 
 
-async def open_metadata(log_dirs: Sequence[Path], clock: Clock) -> SqliteStore:
+async def open_metadata(config: BrokerConfig, log_dirs: Sequence[Path], shared: Path | None = None) -> SqliteStore:
     """The store, once it is there and each other log directory says where."""
-    path = _metadata_path(log_dirs)
-    store = await SqliteStore.open(path, clock)
+    path = _metadata_path(log_dirs, shared)
+    store = await SqliteStore.open(
+        path,
+        session_timeout_ms=config.int("broker.session.timeout.ms"),
+        heartbeat_interval_ms=config.int("broker.heartbeat.interval.ms"),
+    )
     _note_location(path.resolve(), log_dirs)
     return store
 
@@ -80,17 +96,17 @@ def _note_location(location: Path, log_dirs: Sequence[Path]) -> None:
             replace(path, text, sync=True)
 
 
-async def _stored_cluster_id(log_dirs: Sequence[Path], clock: Clock) -> str | None:
-    """The cluster's id from the metadata, where all log directories lost `meta.properties`; else they say it."""
-    path = _metadata_path(log_dirs)
+async def _stored_cluster_id(log_dirs: Sequence[Path], shared: Path | None) -> str | None:
+    """The cluster's id from the metadata, where no log directory has `meta.properties`; else they say it."""
+    path = _metadata_path(log_dirs, shared)
     if not path.exists() or any(read_meta_properties(str(log_dir)) for log_dir in log_dirs):
         return None
-    store = await SqliteStore.open(path, clock)
+    store = await SqliteStore.open(path)
     try:
         cluster_id = await Controller.stored_cluster_id(store)
     finally:
         await store.close()
-    if cluster_id:
+    if cluster_id and shared is None:
         LOGGER.warning("meta.properties is missing beside %s; it is made anew for cluster %s", path, cluster_id)
     return cluster_id or None
 
@@ -119,20 +135,27 @@ def report_missing(image: ClusterImage, directories: LogDirectories, *, broker_i
         LOGGER.warning("%d partitions have no folder and begin empty: %s", len(missing), _enumerated(missing))
 
 
-def set_strays_aside(image: ClusterImage, directories: LogDirectories) -> None:
-    """What a crash between the deletion of a topic and that of its folders left, for nobody would ever delete it."""
+def set_strays_aside(image: ClusterImage, directories: LogDirectories, *, broker_id: int) -> None:
+    """What a crash between the deletion of a topic and that of its folders left, for nobody would ever delete it, and
+    what other brokers have since."""
     strays = [
         partition
         for partition in directories.unclaimed()
         if partition.topic != CLUSTER_METADATA_TOPIC
-        and not image.has_partition(partition)
+        and not _is_here(image, partition, broker_id)
         and directories.disown(partition)
     ]
     if strays:
         LOGGER.warning(
-            "%d folders belong to no topic of this cluster and are kept with names that end in %s: %s",
+            "%d folders belong to no topic that this broker has, and are kept with names that end in %s: %s",
             len(strays), STRAY_FOLDER, _enumerated([*map(str, strays)]),
         )  # fmt: skip
+
+
+def _is_here(image: ClusterImage, partition: TopicPartition, broker_id: int) -> bool:
+    return image.has_partition(partition) and (
+        broker_id in image.topics[partition.topic].partitions[partition.partition].replicas
+    )
 
 
 def _without_folder(image: ClusterImage, directories: LogDirectories, broker_id: int) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class BoundListener:
+
+class BoundListener(msgspec.Struct, frozen=True):
     """A listener with the port it really has: port 0 in the configuration is a free one here."""
 
     name: str
@@ -15,14 +15,15 @@ class BoundListener:
     port: int
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(msgspec.Struct, frozen=True):
     """Announced once, when the broker answers clients."""
 
     broker_id: int
     cluster_id: str
     listeners: tuple[BoundListener, ...]
     data_dirs: tuple[Path, ...]
+    metadata: str | None
+    """Where the cluster's metadata is, if it is in no data directory."""
     topics: int = 0
     partitions: int = 0
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from moldau.broker.context import Services
 from moldau.broker.fetching.cold_reads import ColdReads
@@ -17,39 +17,37 @@ from moldau.broker.fetching.fetch_sessions import FetchSessions
 from moldau.broker.handlers import TABLE
 from moldau.broker.handlers.api_versions import announced
 from moldau.broker.housekeeping import Housekeeping
-from moldau.broker.network.connection_quotas import ConnectionQuotas, quota_limits
-from moldau.broker.network.frame_budget import FrameBudget
-from moldau.broker.network.listener import ConnectionLimits, Listener, descriptors_for_connections
+from moldau.broker.network.connection_quotas import inter_broker_listener
+from moldau.broker.network.listener import Listener, descriptors_for_connections
+from moldau.broker.peers import Peers
 from moldau.broker.producing.flushing import Flusher
-from moldau.broker.requests.dispatch import Dispatch
 from moldau.broker.topics.partitions import Partitions
-from moldau.broker.topics.reconciliation import Reconciliation
-from moldau.broker.topics.startup import GivenUp, open_topics
-from moldau.controller.config_changes import log_config_changes
-from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
+from moldau.broker.topics.startup import GivenUp
+from moldau.controller.image import BrokerImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
-from moldau.controller.topic_changes import log_topic_changes
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
-from moldau.core.config.definitions import ConfigError
+from moldau.core.config.metadata_store import session_timeout_ms
 from moldau.core.errors import ApiError
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.log.open_files import segments_max
 from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators
+from moldau.node.data import open_data
 from moldau.node.leadership import Halt, lead_again, watch_directories
-from moldau.node.log_directories import (
-    open_log_dirs,
-    open_metadata,
-    refuse_lost_log_dirs,
-    report_missing,
-    set_strays_aside,
-)
+from moldau.node.listening import answer, bind, broker_image
+from moldau.node.log_directories import refuse_lost_log_dirs
+from moldau.node.opening import configured_at_start, open_partitions, reconcile
+from moldau.node.replication import replicate, replication, terms_of
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
-from moldau.store.store import StoreError
+from moldau.store.store import MetadataStore, StoreError
+
+if TYPE_CHECKING:
+    from moldau.node.membership import Membership, Place
+    from moldau.node.others import OtherBrokers
 
 LOGGER = logging.getLogger(__name__)
 
@@ -65,14 +63,23 @@ async def serve(
     stop: asyncio.Event,
     accept_lost_log_dirs: bool = False,
     cluster_id: str | None = None,
+    place: Place | None = None,
 ) -> None:
-    """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`, and later as `Halted`."""
+    """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`, and later as `Halted`.
+
+    `place` is for a broker of a cluster with others.
+    """
     halt = Halt(stop)
     try:
         async with AsyncExitStack() as running:
             try:
                 node = await start(
-                    config, running, halt=halt, accept_lost_log_dirs=accept_lost_log_dirs, cluster_id=cluster_id
+                    config,
+                    running,
+                    halt=halt,
+                    accept_lost_log_dirs=accept_lost_log_dirs,
+                    cluster_id=cluster_id,
+                    place=place,
                 )
             except (UnusableDirectory, StoreError, ApiError) as wrong:
                 raise StartFailed(str(wrong)) from wrong
@@ -91,37 +98,144 @@ async def serve(
 
 
 async def start(
-    config: BrokerConfig, running: AsyncExitStack, *, halt: Halt, accept_lost_log_dirs: bool, cluster_id: str | None
+    config: BrokerConfig,
+    running: AsyncExitStack,
+    *,
+    halt: Halt,
+    accept_lost_log_dirs: bool,
+    cluster_id: str | None,
+    place: Place | None,
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
-    clock = SystemClock()
     listeners = bind(config, running)
-    directories = await open_log_dirs(config, clock, accept_lost_log_dirs=accept_lost_log_dirs, cluster_id=cluster_id)
-    running.callback(directories.end)
+    store, directories, metadata = await open_data(
+        config,
+        running,
+        halt.stop,
+        accept_lost_log_dirs=accept_lost_log_dirs,
+        cluster_id=cluster_id,
+        shared=None if place is None else place.folder,
+    )
     directories.open_files.allow(segments_max(descriptors_for_connections()))
-    pools = threads(running)
-    store = await open_metadata(directories.paths, clock)
-    running.push_async_callback(store.close)
-    controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id)
+    controller = await Controller.open(
+        store, config.node_id, cluster_id=directories.cluster_id, is_serving=place is None
+    )
     running.push_async_callback(controller.close)
-    if not accept_lost_log_dirs:
-        refuse_lost_log_dirs(controller.image, directories, broker_id=config.node_id)
 
-    partitions = Partitions()
-    producer_ids = ProducerIds(controller)
+    services = serving(config, controller, directories, running, is_alone=place is None)
+    broker = services.itself = broker_image(config, listeners, directories)
+    membership = None
+    if place is not None:
+        membership = belong(place, store, services, broker, accept_lost_log_dirs=accept_lost_log_dirs)
+    is_itself = membership is None or membership.is_followed
+    if is_itself and not accept_lost_log_dirs:  # in a cluster, other brokers have what is lost
+        refuse_lost_log_dirs(controller.image, directories, broker_id=config.node_id)
+    if is_itself:
+        await register(services, broker)
+    watch_directories(services, store, halt)
+    if is_itself:
+        await lead_again(services)
+    else:
+        controller.take_duties(lambda: services.config)
+    await open_partitions(services, config, halt.stop, membership)
+    replicate(services, running)
+    coordinate(services, running)
+    keep_house(services, running)
+    await answer(services, listeners, running, halt)
+    if membership is not None:
+        heed_others(services, store, membership, running)
+        await membership.join(services, halt.stop)
+        running.push_async_callback(leave, membership, services, halt)
+    return now_running(services, listeners, metadata)
+
+
+def belong(
+    place: Place, store: MetadataStore, services: Services, broker: BrokerImage, *, accept_lost_log_dirs: bool
+) -> Membership:
+    """To a cluster of several. As long as nobody else ever was in it, this broker is what it says it is."""
+    from moldau.node.kept_logs import has_whole_logs, lost_logs, note_boot
+    from moldau.node.membership import Membership
+
+    services.brokers_expected = place.brokers
+    controller, directories = services.controller, services.directories
+    is_alone = controller.is_active and controller.image.brokers.keys() <= {broker.id}
+    is_whole = has_whole_logs(directories)
+    membership = Membership(
+        store,
+        broker,
+        cluster_id=directories.cluster_id,
+        has_whole_logs=is_whole,
+        lost={}
+        if is_alone
+        else lost_logs(controller.image, directories, broker_id=broker.id, are_accepted=accept_lost_log_dirs),
+    )
+    membership.is_followed = is_alone
+    note_boot(directories, are_cut=not (is_whole or is_alone))
+    return membership
+
+
+def heed_others(services: Services, store: MetadataStore, membership: Membership, running: AsyncExitStack) -> None:
+    """Brokers whose processes have ended, and brokers that are out of reach, this one for the others perhaps."""
+    from moldau.node.evidence import Evidence
+    from moldau.node.reachability import Reachability
+
+    assert services.peers is not None, "a broker of a cluster has others"
+    evidence = Evidence(services.controller, store, listener_name=services.peers.listener_name)
+    services.peers.on_unreachable = evidence.suspect
+    running.push_async_callback(evidence.stop)
+    reachability = Reachability(
+        services.controller,
+        store,
+        membership,
+        services.peers,
+        broker_id=services.broker_id,
+        timeout_ms=session_timeout_ms(services.config),
+    )
+    reachability.start()
+    running.push_async_callback(reachability.stop)
+
+
+async def leave(membership: Membership, services: Services, halt: Halt) -> None:
+    """Before anything is taken down; a broker that has to end hands over nothing."""
+    if halt.reason is None and services.config.flag("controlled.shutdown.enable"):
+        await membership.leave(services)
+
+
+def serving(
+    config: BrokerConfig,
+    controller: Controller,
+    directories: LogDirectories,
+    running: AsyncExitStack,
+    *,
+    is_alone: bool,
+) -> Services:
+    """What handlers use."""
+    pools, partitions = threads(running), Partitions()
+    peers = peers_of(config, controller, running)
+    others = None if is_alone else asking(config, controller, peers, running)
+    producer_ids = ProducerIds(controller, elsewhere=None if others is None else others.producer_ids)
     flusher, long_work = Flusher(pools.executor), LongWork()
+    replicas = replication(config, controller, partitions, peers, current=lambda: services.config, flush=flusher.flush)
+    terms = terms_of(config, replicas)
     made = coordinators(
-        config, controller, partitions, producer_ids=producer_ids, flush=flusher.flush, long_work=long_work
+        config,
+        controller,
+        partitions,
+        producer_ids=producer_ids,
+        remote_markers=None if others is None else others.markers,
+        flush=flusher.flush,
+        long_work=long_work,
     )
     services = Services(
         broker_id=config.node_id,
         api_versions=announced(TABLE),
         config=configured_at_start(config, controller.image),
-        clock=clock,
+        clock=SystemClock(),
         controller=controller,
         partitions=partitions,
+        replication=replicas,
         reconciliation=reconcile(
-            controller, partitions, directories, running, broker_id=config.node_id, long_work=long_work
+            controller, partitions, directories, running, broker_id=config.node_id, long_work=long_work, terms=terms
         ),
         directories=directories,
         producer_ids=producer_ids,
@@ -129,25 +243,35 @@ async def start(
         flusher=flusher,
         long_work=long_work,
         cold_reads=cold_reads(running),
+        peers=peers,
         **pools._asdict(),
         **made._asdict(),
     )
-    await register(services, broker_image(config, listeners, directories))
-    watch_directories(services, store, halt)
-    await lead_again(services)
-    await open_partitions(services, config, halt.stop)
-    coordinate(services, running)
-    keep_house(services, running)
-    await answer(services, listeners, running, halt)
-    return now_running(services, listeners)
+    if others is not None:
+        services.forwarding, services.remote_admission = others.forwarding, others.admission
+    return services
 
 
-def now_running(services: Services, listeners: list[Listener]) -> Running:
+def peers_of(config: BrokerConfig, controller: Controller, running: AsyncExitStack) -> Peers:
+    peers = Peers(config.node_id, lambda: controller.image, listener_name=inter_broker_listener(config))
+    running.push_async_callback(peers.close)
+    return peers
+
+
+def asking(config: BrokerConfig, controller: Controller, peers: Peers, running: AsyncExitStack) -> OtherBrokers:
+    """Imported here because a broker that is alone asks nobody."""
+    from moldau.node.others import other_brokers
+
+    return other_brokers(config, controller, peers, running)
+
+
+def now_running(services: Services, listeners: list[Listener], metadata: str) -> Running:
     return Running(
         broker_id=services.broker_id,
         cluster_id=services.directories.cluster_id,
         listeners=tuple(BoundListener(each.name, each.host, each.port) for each in listeners),
         data_dirs=tuple(services.directories.paths),
+        metadata=None if Path(metadata).parent in {path.resolve() for path in services.directories.paths} else metadata,
         topics=len(services.controller.image.topics),
         partitions=sum(1 for _ in services.partitions.all()),
     )
@@ -175,151 +299,20 @@ def cold_reads(running: AsyncExitStack) -> ColdReads:
     return reads
 
 
-def reconcile(
-    controller: Controller,
-    partitions: Partitions,
-    directories: LogDirectories,
-    running: AsyncExitStack,
-    *,
-    broker_id: int,
-    long_work: LongWork,
-) -> Reconciliation:
-    """One thread makes and moves all folders, so that nothing of it happens at the same time."""
-    thread = ThreadPoolExecutor(1, thread_name_prefix="moldau-folders")
-    running.callback(thread.shutdown)
-    reconciliation = Reconciliation(
-        broker_id, partitions, directories, thread=thread, clock=SystemClock(), long_work=long_work
-    )
-    running.push_async_callback(reconciliation.stop, controller.settled)
-    return reconciliation
-
-
 def keep_house(services: Services, running: AsyncExitStack) -> None:
     housekeeping = Housekeeping(services, services.executor)
     housekeeping.start()
     running.push_async_callback(housekeeping.stop)
+    running.push_async_callback(end_moves, services)
+
+
+async def end_moves(services: Services) -> None:
+    if services.moves is not None:
+        await services.moves.stop()
 
 
 def fetch_sessions(config: BrokerConfig) -> FetchSessions:
     return FetchSessions(
         sessions_max=config.int("max.incremental.fetch.session.cache.slots"),
         eviction_ms_min=FETCH_SESSION_EVICTION_MS_MIN,
-    )
-
-
-def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
-    """The static configuration with what was changed while brokers ran."""
-    return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
-
-
-def configured_at_start(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
-    """The file may have changed since: a value in it that doesn't go with a dynamic one looks right by itself."""
-    try:
-        return configured(config, image)
-    except ConfigError as wrong:
-        dynamic = {**image.broker_config(""), **image.broker_config(str(config.node_id))}
-        named = ", ".join(f"{name}={value}" for name, value in sorted(dynamic.items()))
-        raise StartFailed(f"{wrong} (with what was set while the broker ran: {named})") from wrong
-
-
-async def open_partitions(services: Services, config: BrokerConfig, stop: asyncio.Event) -> None:
-    """Open what the image has on this broker, and follow it from now on."""
-
-    def follow(old: ClusterImage, new: ClusterImage) -> None:
-        if old.broker_configs != new.broker_configs:
-            services.config = configured(config, new)
-        services.reconciliation.follow(old, new, defaults=services.config.topic_defaults)
-
-    image = services.controller.image
-    report_missing(image, services.directories, broker_id=services.broker_id)
-    opened = await open_topics(
-        image,
-        broker_id=services.broker_id,
-        directories=services.directories,
-        defaults=services.config.topic_defaults,
-        threads_per_directory=services.config.int("num.recovery.threads.per.data.dir"),
-        clock=services.clock,
-        stop=stop,
-    )
-    services.reconciliation.adopt(image, opened)
-    services.directories.is_started = True
-    set_strays_aside(services.controller.image, services.directories)
-    services.controller.subscribe(follow)
-    services.controller.subscribe(log_topic_changes)
-    services.controller.subscribe(log_config_changes)
-    if services.controller.image is not image:  # it changed while the logs were opened
-        services.reconciliation.follow(None, services.controller.image, defaults=services.config.topic_defaults)
-
-
-def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
-    """Take all addresses before anything else: a wrong one is known at once, and leaves no folder behind."""
-    bound = []
-    for wanted in config.listeners:
-        listener = Listener(wanted.name)
-        try:
-            listener.bind(
-                wanted.host,
-                wanted.port,
-                backlog=config.int("socket.listen.backlog.size"),
-                receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
-            )
-        except OSError as wrong:
-            wrong.filename = str(wanted)
-            raise
-        running.callback(listener.close)
-        bound.append(listener)
-    return bound
-
-
-async def answer(services: Services, listeners: list[Listener], running: AsyncExitStack, halt: Halt) -> None:
-    """Begin to serve clients; they are let go before anything that their requests need is taken down."""
-    config = services.config
-    allowed = ConnectionLimits(
-        idle_ms_max=config.int("connections.max.idle.ms"),
-        frame_bytes_max=config.int("socket.request.max.bytes"),
-        send_buffer_bytes=config.int("socket.send.buffer.bytes"),
-    )
-    quotas = await limit_connections(services, [listener.name for listener in listeners], running)
-    dispatch = Dispatch(TABLE, services)
-    budget = FrameBudget(config.int("queued.max.request.bytes"))
-    for listener in listeners:
-        running.callback(listener.close)
-        listener.start(dispatch, allowed, budget, quotas)
-    running.push_async_callback(finish_requests, listeners, halt)
-
-
-async def finish_requests(listeners: list[Listener], halt: Halt) -> None:
-    """Before anything that they need is taken down; a broker that has to end can't count on its disk for them."""
-    if halt.reason is None:
-        await asyncio.gather(*(listener.finish() for listener in listeners))
-
-
-async def limit_connections(services: Services, listeners: list[str], running: AsyncExitStack) -> ConnectionQuotas:
-    """Limits that follow the configuration, also while the broker runs."""
-    descriptors = descriptors_for_connections()
-    quotas = ConnectionQuotas(await quota_limits(services.config, listeners, descriptors=descriptors))
-    changes: set[asyncio.Task[None]] = set()
-
-    async def change() -> None:
-        quotas.limit(await quota_limits(services.config, listeners, descriptors=descriptors))
-
-    def follow(old: ClusterImage, new: ClusterImage) -> None:
-        if old.broker_configs != new.broker_configs:
-            task = asyncio.get_running_loop().create_task(change())
-            changes.add(task)
-            task.add_done_callback(changes.discard)
-
-    services.controller.subscribe(follow)
-    running.callback(lambda: [task.cancel() for task in changes])
-    return quotas
-
-
-def broker_image(config: BrokerConfig, listeners: list[Listener], directories: LogDirectories) -> BrokerImage:
-    ports = {listener.name: listener.port for listener in listeners}
-    advertised = config.advertised(ports, socket.gethostname())
-    return BrokerImage(
-        id=config.node_id,
-        endpoints={each.name: Endpoint(each.host, each.port, each.security) for each in advertised},
-        rack=config.optional_text("broker.rack"),
-        directories={directories.directory_id(path): str(path) for path in directories.paths},
     )

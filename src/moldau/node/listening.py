@@ -1,0 +1,102 @@
+"""The broker's listeners: bound before anything else, answering clients when all that they need is there."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack
+
+from moldau.broker.api import Api
+from moldau.broker.context import Services
+from moldau.broker.handlers import TABLE
+from moldau.broker.network.connection_quotas import ConnectionQuotas, quota_limits
+from moldau.broker.network.frame_budget import FrameBudget
+from moldau.broker.network.listener import ConnectionLimits, Listener, descriptors_for_connections
+from moldau.broker.requests.dispatch import Dispatch
+from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
+from moldau.core.config.broker import BrokerConfig
+from moldau.log.directories.log_directories import LogDirectories
+from moldau.node.leadership import Halt
+
+
+def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
+    """Take all addresses before anything else: a wrong one is known at once, and leaves no folder behind."""
+    bound = []
+    for wanted in config.listeners:
+        listener = Listener(wanted.name)
+        try:
+            listener.bind(
+                wanted.host,
+                wanted.port,
+                backlog=config.int("socket.listen.backlog.size"),
+                receive_buffer_bytes=config.int("socket.receive.buffer.bytes"),
+            )
+        except OSError as wrong:
+            wrong.filename = str(wanted)
+            raise
+        running.callback(listener.close)
+        bound.append(listener)
+    return bound
+
+
+async def answer(services: Services, listeners: list[Listener], running: AsyncExitStack, halt: Halt) -> None:
+    """Begin to serve clients; they are let go before anything that their requests need is taken down."""
+    config = services.config
+    allowed = ConnectionLimits(
+        idle_ms_max=config.int("connections.max.idle.ms"),
+        frame_bytes_max=config.int("socket.request.max.bytes"),
+        send_buffer_bytes=config.int("socket.send.buffer.bytes"),
+    )
+    quotas = await limit_connections(services, [listener.name for listener in listeners], running)
+    dispatch = services.dispatch = Dispatch(answered(services), services)
+    budget = FrameBudget(config.int("queued.max.request.bytes"))
+    for listener in listeners:
+        running.callback(listener.close)
+        listener.start(dispatch, allowed, budget, quotas)
+    running.push_async_callback(finish_requests, listeners, halt)
+
+
+def answered(services: Services) -> tuple[Api, ...]:
+    """What clients may ask, and in a cluster what other brokers may."""
+    if services.forwarding is None:
+        return TABLE
+    from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
+
+    return TABLE + BETWEEN_BROKERS
+
+
+async def finish_requests(listeners: list[Listener], halt: Halt) -> None:
+    """Before anything that they need is taken down; a broker that has to end can't count on its disk for them."""
+    if halt.reason is None:
+        await asyncio.gather(*(listener.finish() for listener in listeners))
+
+
+async def limit_connections(services: Services, listeners: list[str], running: AsyncExitStack) -> ConnectionQuotas:
+    """Limits that follow the configuration, also while the broker runs."""
+    descriptors = descriptors_for_connections()
+    quotas = ConnectionQuotas(await quota_limits(services.config, listeners, descriptors=descriptors))
+    changes: set[asyncio.Task[None]] = set()
+
+    async def change() -> None:
+        quotas.limit(await quota_limits(services.config, listeners, descriptors=descriptors))
+
+    def follow(old: ClusterImage, new: ClusterImage) -> None:
+        if old.broker_configs != new.broker_configs:
+            task = asyncio.get_running_loop().create_task(change())
+            changes.add(task)
+            task.add_done_callback(changes.discard)
+
+    services.controller.subscribe(follow)
+    running.callback(lambda: [task.cancel() for task in changes])
+    return quotas
+
+
+def broker_image(config: BrokerConfig, listeners: list[Listener], directories: LogDirectories) -> BrokerImage:
+    ports = {listener.name: listener.port for listener in listeners}
+    advertised = config.advertised(ports, socket.gethostname())
+    return BrokerImage(
+        id=config.node_id,
+        endpoints={each.name: Endpoint(each.host, each.port, each.security) for each in advertised},
+        rack=config.optional_text("broker.rack"),
+        directories={directories.directory_id(path): str(path) for path in directories.paths},
+    )

@@ -1,0 +1,46 @@
+"""How a broker's replication is put together, and when it begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from moldau.broker.context import Services
+from moldau.broker.peers import Peers
+from moldau.broker.replication import Replication
+from moldau.broker.topics.partitions import Partitions
+from moldau.controller.runtime import Controller
+from moldau.coordinator.journal import Flush
+from moldau.core.clock import SystemClock
+from moldau.core.config.broker import BrokerConfig
+from moldau.replication.assignment import ReplicationTerms
+
+
+def replication(
+    config: BrokerConfig,
+    controller: Controller,
+    partitions: Partitions,
+    peers: Peers,
+    *,
+    current: Callable[[], BrokerConfig],
+    flush: Flush,
+) -> Replication:
+    """`current` is the configuration as it changes while the broker runs."""
+    return Replication(
+        config.node_id,
+        partitions,
+        lambda: peers.channels,
+        image=lambda: controller.image,
+        config=current,
+        clock=SystemClock(),
+        flush=flush,
+    )
+
+
+def terms_of(config: BrokerConfig, replication: Replication) -> ReplicationTerms:
+    return ReplicationTerms(config.int("replica.lag.time.max.ms"), replication.is_eligible)
+
+
+def replicate(services: Services, running: AsyncExitStack) -> None:
+    services.replication.start()
+    running.push_async_callback(services.replication.stop)
