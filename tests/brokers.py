@@ -1,4 +1,7 @@
-"""A broker in a process of its own for tests over the wire: Moldau, or Apache Kafka, which every test must pass on."""
+"""A broker in a process of its own for tests over the wire: Moldau, or Apache Kafka, which every test must pass on.
+
+Or several: `moldau*3` is a cluster of three, whose topics have three replicas unless a test wants something else.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pathlib import Path
 
 import moldau
 from tests.apache_kafka import ApacheKafka
+from tests.clusters import running_cluster
 
 PROJECT = Path(__file__).parents[1]
 
@@ -18,7 +22,14 @@ def running_broker(kind: str, *, properties: Mapping[str, str] | None = None) ->
 
     An address instead of a kind is a broker that somebody else runs, and `properties` are then that somebody's affair.
     """
-    if kind == "moldau":
+    count = count_of(kind)
+    if count > 1:
+        replicated = {"default.replication.factor": str(count), "min.insync.replicas": str(count - 1)}
+        with running_cluster(
+            kind.partition("*")[0], count=count, properties={**replicated, **(properties or {})}
+        ) as several:
+            yield several.bootstrap_servers
+    elif kind == "moldau":
         with moldau.run(overrides=properties or {}) as broker:
             yield broker.bootstrap_servers
     elif kind == "apache":
@@ -26,3 +37,7 @@ def running_broker(kind: str, *, properties: Mapping[str, str] | None = None) ->
             yield apache.bootstrap
     else:
         yield kind
+
+
+def count_of(kind: str) -> int:
+    return int(kind.partition("*")[2] or 1)

@@ -222,7 +222,7 @@ def test_type_checkers_see_what_users_get(tmp_path: Path) -> None:
     )
     assert re.findall(r"shop.py:(\d+): error: (.*?) +\[", checked.stdout) == [
         ("16", 'Module has no attribute "rnu"'),
-        ("17", 'Unexpected keyword argument "prot" for "run"'),
+        ("17", 'Unexpected keyword argument "prot" for overloaded function "run"'),
     ], checked.stdout
 
 

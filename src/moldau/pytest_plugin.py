@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from moldau.embedded import EmbeddedBroker
+    from moldau.embedded import EmbeddedBroker, EmbeddedCluster
 
-    Brokers = list[EmbeddedBroker]
+    Brokers = list[EmbeddedBroker | EmbeddedCluster]
 
 REPORTED_LINES_MAX = 100  # the last lines of a broker's log in the report of a failed test
 REPORTED_CHARACTERS_MAX = 20_000
@@ -36,7 +36,7 @@ def _brokers_of(item: pytest.Item) -> Brokers:
     if embedded is None:
         return []
     held = getattr(item, "funcargs", {}).values()
-    brokers = [value for value in held if isinstance(value, embedded.EmbeddedBroker)]
+    brokers = [value for value in held if isinstance(value, embedded.EmbeddedBroker | embedded.EmbeddedCluster)]
     started = item.stash.get(STARTED_BY_TEST, [])
     return list(
         {id(broker): broker for broker in [*brokers, *started]}.values()
@@ -90,8 +90,17 @@ def moldau_run(request: pytest.FixtureRequest) -> Iterator[Callable[..., Embedde
     with ExitStack() as brokers:
 
         def start(**options: Any) -> EmbeddedBroker:
-            broker = brokers.enter_context(run(**options))
+            broker: EmbeddedBroker = brokers.enter_context(run(**options))
             started.append(broker)
             return broker
 
         yield start
+
+
+@pytest.fixture
+def moldau_cluster(moldau_options: dict[str, Any]) -> Iterator[EmbeddedCluster]:
+    """Three brokers for one test, which may kill and restart them."""
+    from moldau.embedded import run
+
+    with run(**{"brokers": 3, **moldau_options}) as cluster:
+        yield cluster

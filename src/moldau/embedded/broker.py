@@ -1,4 +1,4 @@
-"""`moldau.run()`, and the broker that it returns."""
+"""One broker in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,30 +17,21 @@ from moldau.embedded.process import START_S_MAX, Address, BrokerFailed, BrokerPr
 from moldau.embedded.requests import create_topic
 
 
-def run(
+def run_broker(
     *,
-    overrides: Mapping[str, object] | None = None,
-    data_dir: str | os.PathLike[str] | None = None,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    properties: str | os.PathLike[str] | None = None,
-    timeout_s: float = START_S_MAX,
+    overrides: Mapping[str, object] | None,
+    data_dir: str | os.PathLike[str] | None,
+    host: str,
+    port: int,
+    properties: str | os.PathLike[str] | None,
+    timeout_s: float,
 ) -> EmbeddedBroker:
-    """Start a broker and return once it answers clients; leaving the `with` block, or `stop()`, ends it.
-
-    `overrides` holds Kafka's keys, such as `{"num.partitions": 3}`; an unknown key is a ValueError. `properties` is a
-    server.properties file. Without `data_dir` the data is in a temporary folder, which is removed with the broker; a
-    folder that is given is kept. Raises BrokerFailed when the broker does not start within `timeout_s`.
-    """
+    """See `moldau.run`."""
     check_overrides(overrides or {})
     scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
     data = scratch / "data" if data_dir is None else Path(data_dir)
-    command = [sys.executable, "-P", "-m", "moldau", "start"]
-    if properties is not None:
-        command.append(os.fspath(properties))
-    command += ["--host", host, "--port", str(port), "--data-dir", os.fspath(data)]
-    # KAFKA_* in the user's shell is for clients, or for another broker: a test must not depend on it.
-    command += ["--no-kafka-environment", "--stop-with-stdin", "--scratch", os.fspath(scratch)]
+    command = [*start_command(properties), "--host", host, "--port", str(port), "--data-dir", os.fspath(data)]
+    command += ["--scratch", os.fspath(scratch)]
     for key, value in (overrides or {}).items():
         command += ["--override", f"{key}={as_property(value)}"]
     process = BrokerProcess(command, scratch=scratch)
@@ -50,6 +41,15 @@ def run(
         process.dispose()
         raise
     return EmbeddedBroker(process, data_dir=data)
+
+
+def start_command(properties: str | os.PathLike[str] | None) -> list[str]:
+    """What starts any broker from a program."""
+    command = [sys.executable, "-P", "-m", "moldau", "start"]
+    if properties is not None:
+        command.append(os.fspath(properties))
+    # KAFKA_* in the user's shell is for clients, or for another broker: a test must not depend on it.
+    return [*command, "--no-kafka-environment", "--stop-with-stdin"]
 
 
 class EmbeddedBroker:
@@ -69,15 +69,15 @@ class EmbeddedBroker:
     @property
     def bootstrap_servers(self) -> str:
         """What clients call `bootstrap.servers`: the first listener."""
-        return str(self._first)
+        return str(self.address)
 
     @property
     def host(self) -> str:
-        return self._first.host
+        return self.address.host
 
     @property
     def port(self) -> int:
-        return self._first.port
+        return self.address.port
 
     @property
     def pid(self) -> int:
@@ -86,10 +86,11 @@ class EmbeddedBroker:
 
     @property
     def is_running(self) -> bool:
-        return self._process.exit_code is None
+        return self._process.is_running
 
     @property
-    def _first(self) -> Address:
+    def address(self) -> Address:
+        """Where the first listener is reached."""
         return next(iter(self.addresses.values()))
 
     def output(self) -> str:
@@ -102,7 +103,7 @@ class EmbeddedBroker:
         """Create a topic; without `partitions` it has the broker's `num.partitions`. Raises RequestFailed."""
         if not self.is_running:
             raise BrokerFailed(f"the broker does not run; it ended with exit code {self._process.exit_code}")
-        create_topic(self._first, name, partitions=partitions, config=config or {})
+        create_topic(self.address, name, partitions=partitions, config=config or {})
 
     def stop(self) -> None:
         """End the broker as SIGTERM does, its data flushed; a second call does nothing."""
@@ -123,6 +124,10 @@ class EmbeddedBroker:
             )
         self.stop()
         self._process.start(timeout_s=timeout_s)
+
+    def dispose(self) -> None:
+        """End the broker for good, and remove its temporary folder."""
+        self._dispose()
 
     def __enter__(self) -> Self:
         return self

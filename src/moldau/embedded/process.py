@@ -49,6 +49,10 @@ class BrokerProcess:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def exit_code(self) -> int | None:
         """None while it runs; negative when a signal ended it."""
         assert self._process is not None, "a broker is handed out after its first start"

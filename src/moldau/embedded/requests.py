@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moldau.embedded.overrides import as_property
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 CLIENT_ID = "moldau-embedded"
 ANSWER_S_MAX = 30.0
 CREATE_TOPICS_VERSION = 7
+METADATA_VERSION = 12
 BROKER_DEFAULT = -1
 
 
@@ -25,11 +26,26 @@ class RequestFailed(Exception):
         self.error = error
 
 
-def create_topic(address: Address, name: str, *, partitions: int | None, config: Mapping[str, object]) -> None:
+class Seen(NamedTuple):
+    """A cluster as one of its brokers describes it."""
+
+    broker_ids: frozenset[int]
+    controller_id: int
+    leaders: Mapping[int, int]
+    """Of the partitions of the topic that was asked about; -1 where nobody leads."""
+    in_sync: Mapping[int, frozenset[int]]
+
+
+def create_topic(
+    address: Address,
+    name: str,
+    *,
+    partitions: int | None,
+    config: Mapping[str, object],
+    replication_factor: int | None = None,
+) -> None:
     # Imported here because most programs leave topics to their own clients.
     from moldau.core.errors import ErrorCode
-    from moldau.wire.codec import decode, encode_parts
-    from moldau.wire.frame import RequestHeader, read_response_header, request_parts
     from moldau.wire.messages.create_topics import (
         CreatableTopic,
         CreatableTopicConfig,
@@ -40,17 +56,39 @@ def create_topic(address: Address, name: str, *, partitions: int | None, config:
     topic = CreatableTopic(
         name=name,
         num_partitions=BROKER_DEFAULT if partitions is None else partitions,
-        replication_factor=BROKER_DEFAULT,
+        replication_factor=BROKER_DEFAULT if replication_factor is None else replication_factor,
         configs=[CreatableTopicConfig(name=key, value=as_property(value)) for key, value in config.items()],
     )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=int(ANSWER_S_MAX * 1_000))
-    header = RequestHeader(request.API_KEY, CREATE_TOPICS_VERSION, 0, CLIENT_ID)
-    frame = b"".join(request_parts(header, encode_parts(request, CREATE_TOPICS_VERSION), is_flexible=True))
-    answer = memoryview(_exchange(address, frame))
-    at = read_response_header(answer, CreateTopicsResponse, CREATE_TOPICS_VERSION)[1]
-    (result,) = decode(CreateTopicsResponse, CREATE_TOPICS_VERSION, answer, at)[0].topics
+    (result,) = _ask(address, request, CreateTopicsResponse, CREATE_TOPICS_VERSION).topics
     if result.error_code:
         raise RequestFailed(ErrorCode(result.error_code).name, result.error_message)
+
+
+def describe(address: Address, topic: str | None) -> Seen:
+    from moldau.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+    topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    response = _ask(address, request, MetadataResponse, METADATA_VERSION)
+    rows = [row for found in response.topics for row in found.partitions]
+    return Seen(
+        frozenset(broker.node_id for broker in response.brokers),
+        response.controller_id,
+        {row.partition_index: row.leader_id for row in rows},
+        {row.partition_index: frozenset(row.isr_nodes) for row in rows},
+    )
+
+
+def _ask(address: Address, request: Any, response: type[Any], version: int) -> Any:
+    """One flexible request on a connection of its own."""
+    from moldau.wire.codec import decode, encode_parts
+    from moldau.wire.frame import RequestHeader, read_response_header, request_parts
+
+    header = RequestHeader(request.API_KEY, version, 0, CLIENT_ID)
+    frame = b"".join(request_parts(header, encode_parts(request, version), is_flexible=True))
+    answer = memoryview(_exchange(address, frame))
+    return decode(response, version, answer, read_response_header(answer, response, version)[1])[0]
 
 
 def _exchange(address: Address, frame: bytes) -> bytes:

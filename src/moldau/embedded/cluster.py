@@ -1,0 +1,199 @@
+"""`moldau.run(brokers=3)`, and the cluster that it returns: brokers in processes of their own that share metadata."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from moldau.embedded.broker import EmbeddedBroker, start_command
+from moldau.embedded.members import first_broker_id, members
+from moldau.embedded.overrides import as_property, check_overrides
+from moldau.embedded.process import START_S_MAX, BrokerFailed, BrokerProcess
+from moldau.embedded.requests import Seen, create_topic, describe
+
+LOOK_S = 0.05  # between two questions about the cluster
+
+
+def run_cluster(
+    brokers: int,
+    *,
+    overrides: Mapping[str, object] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    properties: str | os.PathLike[str] | None = None,
+    timeout_s: float = START_S_MAX,
+) -> EmbeddedCluster:
+    """Start brokers and return once all of them answer clients and know each other; see `moldau.run`."""
+    if brokers < 1:
+        raise ValueError(f"brokers={brokers!r}: expected 1 or more")
+    check_overrides(overrides or {})
+    scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
+    data = scratch / "data" if data_dir is None else Path(data_dir)
+    try:
+        known = first_broker_id([data])
+        first = int(str((overrides or {}).get("node.id", 0))) if known is None else known
+        started: dict[int, EmbeddedBroker] = {}
+        for index, member in enumerate(members([data.absolute()], range(first, first + brokers))):
+            command = start_command(properties)
+            for key, value in (overrides or {}).items():
+                command += ["--override", f"{key}={as_property(value)}"]
+            # The last of two values for one key counts.
+            command += [*member.arguments, "--override", f"listeners={_listener(host, port and port + index)}"]
+            own = scratch / f"process-{member.broker_id}"
+            own.mkdir()
+            process = BrokerProcess([*command, "--scratch", os.fspath(scratch)], scratch=own)
+            started[member.broker_id] = EmbeddedBroker(process, data_dir=member.folder)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    cluster = EmbeddedCluster(started, data_dir=data, scratch=scratch)
+    try:
+        cluster.start(timeout_s=timeout_s)
+    except BaseException:
+        cluster.close()
+        raise
+    return cluster
+
+
+class EmbeddedCluster:
+    """Brokers that `run` started; they end when the process that started them ends, however that happens."""
+
+    def __init__(self, brokers: Mapping[int, EmbeddedBroker], *, data_dir: Path, scratch: Path) -> None:
+        self.data_dir = data_dir
+        self._brokers = brokers
+        self.close = weakref.finalize(self, _close, tuple(brokers.values()), scratch, os.getpid())
+
+    @property
+    def brokers(self) -> Mapping[int, EmbeddedBroker]:
+        """All of them by their ids, also those that do not run."""
+        return self._brokers
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients call `bootstrap.servers`."""
+        return ",".join(broker.bootstrap_servers for broker in self._brokers.values())
+
+    def start(self, *, timeout_s: float = START_S_MAX) -> None:
+        """All brokers at once; done when each knows the others."""
+        deadline_s = time.monotonic() + timeout_s
+        with ThreadPoolExecutor(len(self._brokers)) as threads:
+            list(threads.map(lambda broker: broker.restart(timeout_s=timeout_s), self._brokers.values()))
+        self._await_members(self._brokers.keys(), deadline_s)
+
+    def kill(self, broker_id: int) -> None:
+        """End a broker at once, as kill -9 and a crash do."""
+        self._broker(broker_id).kill()
+
+    def stop(self, broker_id: int | None = None) -> None:
+        """End a broker as SIGTERM does, or all of them, one after the other."""
+        ids = [broker_id] if broker_id is not None else sorted(self._brokers, reverse=True)
+        for each in ids:
+            self._broker(each).stop()
+
+    def restart(self, broker_id: int, *, timeout_s: float = START_S_MAX) -> None:
+        """Start a broker again on the same port; done when all that run know it. One that runs is stopped."""
+        deadline_s = time.monotonic() + timeout_s
+        self._broker(broker_id).restart(timeout_s=timeout_s)
+        self._await_members({broker_id}, deadline_s)
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> None:
+        """Create a topic, and wait until every broker knows it; without numbers it has the brokers' defaults.
+
+        Raises RequestFailed.
+        """
+        create_topic(
+            self._any().address,
+            name,
+            partitions=partitions,
+            replication_factor=replication_factor,
+            config=config or {},
+        )
+        deadline_s = time.monotonic() + START_S_MAX
+        for broker in self._brokers.values():
+            while broker.is_running and not describe(broker.address, name).leaders:
+                if time.monotonic() > deadline_s:
+                    raise BrokerFailed(f"not all brokers know topic {name}:\n{self.output()}")
+                time.sleep(LOOK_S)
+
+    def leader_of(self, topic: str, partition: int = 0, *, timeout_s: float = START_S_MAX) -> int:
+        """The broker that leads a partition; while nobody does, that is waited for. Raises TimeoutError."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            leader = self.seen(topic).leaders.get(partition, -1)
+            if leader in self._brokers and self._brokers[leader].is_running:
+                return leader
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"nobody leads {topic}-{partition} within {timeout_s:g} s")
+            time.sleep(LOOK_S)
+
+    @property
+    def controller(self) -> int:
+        """The broker that controls, as one of those that run knows it; -1 while there is none."""
+        return self.seen().controller_id
+
+    def seen(self, topic: str | None = None) -> Seen:
+        """The cluster as a broker that runs describes it."""
+        return describe(self._any().address, topic)
+
+    def output(self) -> str:
+        """What all brokers have printed so far."""
+        return "\n".join(f"broker {each}:\n{broker.output()}" for each, broker in self._brokers.items())
+
+    def _await_members(self, ids: Collection[int], deadline_s: float) -> None:
+        for broker in self._brokers.values():
+            while broker.is_running and not set(ids) <= describe(broker.address, None).broker_ids:
+                if time.monotonic() > deadline_s:
+                    raise BrokerFailed(f"not all brokers know each other:\n{self.output()}")
+                time.sleep(LOOK_S)
+
+    def _broker(self, broker_id: int) -> EmbeddedBroker:
+        if broker_id not in self._brokers:
+            raise ValueError(f"there is no broker {broker_id}; there are {', '.join(map(str, self._brokers))}")
+        return self._brokers[broker_id]
+
+    def _any(self) -> EmbeddedBroker:
+        for broker in self._brokers.values():
+            if broker.is_running:
+                return broker
+        raise BrokerFailed("no broker of the cluster runs")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{each}: {broker!r}" for each, broker in self._brokers.items())
+        return f"EmbeddedCluster({states})"
+
+
+def _listener(host: str, port: int) -> str:
+    return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
+
+
+def _close(brokers: tuple[EmbeddedBroker, ...], scratch: Path, owner_pid: int) -> None:
+    """End all and remove what was theirs; only the process that made them may, not one forked from it."""
+    if os.getpid() != owner_pid:
+        return
+    for broker in reversed(brokers):
+        broker.dispose()
+    shutil.rmtree(scratch, ignore_errors=True)
