@@ -26,6 +26,9 @@ TOOLS = {
     "sql": Tool("moldau.cli.sql.command", "ask topics in SQL, on Spark"),
     "tables": Tool("moldau.cli.tables", "describe, optimize and vacuum the tables that queries write to"),
     "retention": Tool("moldau.cli.retention", "readers that retention may pass: warn, and hold it"),
+    "zookeeper-config": Tool("moldau.cli.zookeeper_config", "files for a ZooKeeper ensemble, and a look at one"),
+    "metadata-move": Tool("moldau.cli.metadata_move", "move a machine's metadata into ZooKeeper or etcd"),
+    "certs": Tool("moldau.cli.certs.command", "make, show and renew certificates for TLS"),
     "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
 }
 
