@@ -30,7 +30,8 @@ class Stored:
 
 
 def create_topic(bootstrap: str, name: str, *, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
-    topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dict(config or {}))
+    """With as many replicas as the brokers give to a topic by default."""
+    topic = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=dict(config or {}))
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for made in admin.create_topics([topic]).values():
         made.result()

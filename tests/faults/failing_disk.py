@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -116,7 +116,13 @@ class PreloadedBroker:
     """A broker whose calls go through a failing disk; nothing of the test's process does."""
 
     def __init__(
-        self, disk: FailingDisk, data_dirs: Iterable[Path], *, port: int = 0, overrides: Mapping[str, str] | None = None
+        self,
+        disk: FailingDisk,
+        data_dirs: Iterable[Path],
+        *,
+        port: int = 0,
+        overrides: Mapping[str, str] | None = None,
+        arguments: Sequence[str] = (),
     ) -> None:
         self._disk = disk
         descriptor, name = tempfile.mkstemp(prefix="moldau-broker-")
@@ -125,7 +131,18 @@ class PreloadedBroker:
         settings = {"log.dirs": ",".join(map(str, data_dirs)), **(overrides or {})}
         flags = [part for key, value in settings.items() for part in ("--override", f"{key}={value}")]
         ready, told = os.pipe()
-        command = [sys.executable, "-m", "moldau", "start", "--port", str(port), "--ready-fd", str(told), *flags]
+        command = [
+            sys.executable,
+            "-m",
+            "moldau",
+            "start",
+            "--port",
+            str(port),
+            "--ready-fd",
+            str(told),
+            *flags,
+            *arguments,
+        ]
         with self._output.open("wb") as output:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, pass_fds=[told],

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 import moldau
 from moldau.embedded import EmbeddedBroker
@@ -117,3 +118,28 @@ def test_five_kills_with_a_plain_producer(tmp_path: Path) -> None:
     for index, records in enumerate(partitions):
         once = list(dict.fromkeys(numbers(records)))
         assert once == list(range(index, stream.sent, PARTITIONS)), "in order, at least once"
+
+
+def test_a_topic_begins_with_nothing_of_another_that_had_its_name(tmp_path: Path) -> None:
+    """Checkpoints are by name, and what they say of the start of a deleted topic is behind the end of the new one."""
+    with moldau.run(data_dir=tmp_path) as broker:
+        broker.create_topic(TOPIC, partitions=1)
+        produce(broker, 500)
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        (deleted,) = admin.delete_records([TopicPartition(TOPIC, 0, 500)]).values()
+        assert deleted.result(WAIT_S_MAX).low_watermark == 500
+        broker.restart()  # which leaves checkpoints
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        admin.delete_topics([TOPIC])[TOPIC].result(WAIT_S_MAX)
+        broker.create_topic(TOPIC, partitions=1)
+        produce(broker, 100)
+        broker.kill()
+        broker.restart()
+        assert [each.offset for each in read_partition(broker.bootstrap_servers, TOPIC, 0)] == [*range(100)]
+
+
+def produce(broker: EmbeddedBroker, count: int) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+    for number in range(count):
+        producer.produce(TOPIC, b"%d" % number)
+    assert producer.flush(WAIT_S_MAX) == 0

@@ -1,0 +1,38 @@
+"""The live runs that a change takes: three brokers under load through faults of all kinds, on both stores.
+
+One with each store is in the usual run; the others, and brokers with planted bugs, are `scripts/faults-suite`.
+Many runs are `scripts/faults-many`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.faults.cluster.run import RESULT, Summary
+from tests.faults.cluster.test_network import needs_namespaces
+from tests.faults.cluster.test_runs import RUN_S_MAX, counts, faults
+
+OPERATIONS_MIN = 20_000
+FAULTS_MIN = 4
+RUNS = (
+    ("sqlite", 1),
+    ("zookeeper", 4),
+    *(pytest.param(*run, marks=pytest.mark.long) for run in (("sqlite", 2), ("sqlite", 3), ("zookeeper", 5))),
+)
+
+
+@needs_namespaces
+@pytest.mark.timeout(RUN_S_MAX + 60)
+@pytest.mark.xdist_group("faults")
+@pytest.mark.parametrize(("store", "seed"), RUNS)
+def test_nothing_is_lost_in_a_minute_of_faults(tmp_path: Path, store: str, seed: int) -> None:
+    code, text = faults(
+        tmp_path, "--seconds", "60", "--seed", str(seed), "--store", store, "--session-timeout", "6", "--healed", "3"
+    )
+    assert (code, counts(text)) == (0, {}), text
+    summary = msgspec.json.decode((tmp_path / RESULT).read_bytes(), type=Summary)
+    assert len(summary.faults) >= FAULTS_MIN, f"too few faults struck: {summary.faults}"
+    assert summary.operations >= OPERATIONS_MIN, text
