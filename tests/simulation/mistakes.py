@@ -116,7 +116,7 @@ MISTAKES: Mapping[Plant, str] = MappingProxyType(
     {
         skip_a_marker: "got no marker",
         admit_anybody: "but the coordinator knows",
-        reply_before_the_append: "two owners|has offset|went back|is given to two",
+        reply_before_the_append: "two owners|has offset|went back|is given to two|the coordinator knows",
         show_what_is_undecided: "is read to",
         show_what_was_aborted: "was read before it was committed",
         accept_old_generations: "was accepted after the partition had another owner",

@@ -149,6 +149,7 @@ class Node:
             clock=clock,
             controller=cast(Any, SimpleNamespace(image=_image(around.disk, counts))),
             partitions=partitions,
+            replication=cast(Any, None),
             reconciliation=cast(Any, None),
             directories=cast(Any, None),
             producer_ids=cast(Any, SimpleNamespace(next=around.next_producer_id)),

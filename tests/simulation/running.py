@@ -18,7 +18,7 @@ IN_MEMORY = Path("/dev/shm")
 
 def simulate(seed: int) -> World:
     """The world at its end. Raises Violation, with the way to see it again."""
-    with _folder() as folder:
+    with in_memory_folder() as folder:
         world = World(seed, folder)
         try:
             world.run()
@@ -28,7 +28,7 @@ def simulate(seed: int) -> World:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def in_memory_folder() -> Iterator[Path]:
     """In memory where there is such a place: nothing is ever synced, but thousands of files are made."""
     folder = Path(mkdtemp(prefix="moldau-simulation-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
     try:
