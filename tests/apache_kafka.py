@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,8 @@ VERSION = "4.3.1"
 START_S_MAX = 90.0
 STOP_S_MAX = 30.0
 INSTALL_S_MAX = 900.0
+# The serial collector and the first compiler only: these processes live for seconds.
+SHORT_LIVED_JVM = ("-Xmx512M", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _POM = """\
 <project><modelVersion>4.0.0</modelVersion>
@@ -60,15 +62,14 @@ def clients_jar() -> Path:
     return libs() / f"kafka-clients-{VERSION}.jar"
 
 
-def java_command(class_name: str, *args: str, heap: str = "512M") -> list[str]:
+def java_command(class_name: str, *args: str, jvm: Sequence[str] = SHORT_LIVED_JVM) -> list[str]:
     """How to run one of Kafka's classes, for callers that manage the process on their own."""
     jars = libs()
     log4j = _own_home() / "log4j2.yaml"
     if not log4j.exists():
         log4j.parent.mkdir(parents=True, exist_ok=True)
         _write_whole(log4j, _LOG4J)
-    options = [f"-Xmx{heap}", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={log4j}"]
-    return ["java", *options, "-cp", f"{jars}/*", class_name, *args]
+    return ["java", *jvm, f"-Dlog4j2.configurationFile={log4j}", "-cp", f"{jars}/*", class_name, *args]
 
 
 def tool(
@@ -153,7 +154,7 @@ class ApacheKafka:
             self._format(config)
         with (self.directory / "output.txt").open("ab") as output:
             self._process = subprocess.Popen(
-                java_command("kafka.Kafka", str(config), heap="512M"),
+                java_command("kafka.Kafka", str(config)),
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -230,19 +231,22 @@ class ApacheKafka:
 
 
 def _answers_metadata(port: int) -> bool:
-    """Whether the broker answers Metadata v1 with itself in the list, which is later than its first open port."""
+    """Whether the broker answers with itself in the list, which is later than its first open port."""
+    answer = ask_metadata(port)
+    return len(answer) >= 8 and struct.unpack_from(">i", answer, 4)[0] > 0
+
+
+def ask_metadata(port: int) -> bytes:
+    """The answer to Metadata v1, from the correlation id and the number of brokers on; empty where there is none."""
     body = struct.pack(">hhih", 3, 1, 1, -1) + struct.pack(">i", 0)
     try:
         with closing(socket.create_connection(("127.0.0.1", port), timeout=5)) as connection:
             connection.sendall(struct.pack(">i", len(body)) + body)
             reply = connection.makefile("rb")
             prefix = reply.read(4)
-            if len(prefix) < 4:
-                return False
-            answer = reply.read(*struct.unpack(">i", prefix))
-            return len(answer) >= 8 and struct.unpack_from(">i", answer, 4)[0] > 0
+            return reply.read(*struct.unpack(">i", prefix)) if len(prefix) == 4 else b""
     except OSError:
-        return False
+        return b""
 
 
 def _own_home() -> Path:
