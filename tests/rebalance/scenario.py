@@ -127,7 +127,7 @@ class Scenario:
     def finish(self) -> None:
         """No record may be missing, none be read again that was committed, no partition have had two owners."""
         ends = self.stream.stop()
-        assert set(ends) == self.partitions
+        assert set(ends) == self.partitions, (sorted(ends), sorted(self.partitions))
         self.until(lambda: not ownership.unread(ends, self.histories), "every record to be read")
         conflicts = ownership.conflicts(self.histories)
         assert self.may_overlap or not conflicts, f"{conflicts}\n{self.story()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tests.rebalance.ownership import Partition
 
@@ -31,13 +31,16 @@ class Stream:
         self._is_over.set()
         self._thread.join()
         assert self._producer.flush(FLUSH_S_MAX) == 0
-        assert not self.failures
+        assert not self.failures, self.failures[:3]
         return self.ends
 
     def _run(self) -> None:
         while not self._is_over.wait(PAUSE_S):
-            for topic, index in self.partitions:
-                self._producer.produce(topic, b"x", partition=index, on_delivery=self._heard)
+            try:
+                for topic, index in self.partitions:
+                    self._producer.produce(topic, b"x", partition=index, on_delivery=self._heard)
+            except KafkaException as wrong:  # which would end this thread, and be seen by nobody
+                self.failures.append(wrong.args[0])
             self._producer.poll(0)
 
     def _heard(self, error: KafkaError | None, message: Message) -> None:

@@ -24,7 +24,18 @@ def apache_tools(kind: str, arguments: Sequence[str]) -> dict[str, Outcome]:
     """Apache Kafka's tools as the tests in this folder use them."""
     with tempfile.TemporaryDirectory(prefix="apache-tools-suite-") as scratch:
         report = Path(scratch) / "report.xml"
-        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), f"--junitxml={report}", "-q", "-n", "2"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            str(Path(__file__).parent),
+            f"--junitxml={report}",
+            "-q",
+            "-n",
+            "2",
+            "-m",
+            "",
+        ]
         subprocess.run([*command, f"--broker={kind}", *arguments], timeout=RUN_S_MAX, check=False)
         return read_outcomes(report)
 
@@ -36,10 +47,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/client-suites", description=__doc__)
     parser.add_argument("--suite", choices=SUITES, action="append", help="only this one; may be given again")
     parser.add_argument("arguments", nargs="*", help="for pytest, after --")
+    parser.add_argument("--brokers", type=int, default=1, help="of each kind, and replicas of each topic")
     wanted = parser.parse_args()
+    several = f"*{wanted.brokers}" if wanted.brokers > 1 else ""
     compared = [
         Comparison(
-            name, on_kafka=SUITES[name]("apache", wanted.arguments), on_us=SUITES[name]("moldau", wanted.arguments)
+            name,
+            on_kafka=SUITES[name](f"apache{several}", wanted.arguments),
+            on_us=SUITES[name](f"moldau{several}", wanted.arguments),
         )
         for name in wanted.suite or SUITES
     ]

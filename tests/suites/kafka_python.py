@@ -18,8 +18,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import moldau
 from tests import apache_kafka
+from tests.brokers import count_of, running_broker
+from tests.clusters import running_cluster
 from tests.suites.outcomes import Outcome, read_outcomes
 
 RUN_S_MAX = 900.0
@@ -47,21 +48,46 @@ class SpawnedService:
         raise RuntimeError("only a broker that runs already is tested")
 """
 
+# Its fixture gives topics one replica if it has not started the broker itself.
+_REPLICAS = """\
+import os
+
+
+def pytest_collection(session):
+    from test.integration.fixtures import KafkaFixture
+
+    KafkaFixture.replicas = property(lambda self: int(os.environ["REPLICAS"]), lambda self, ignored: None)
+"""
+
 
 def run(kind: str, arguments: Sequence[str] = ()) -> dict[str, Outcome]:
     """What became of each of its tests on a fresh broker of that kind; the arguments are pytest's."""
     suite = prepared()
     with _broker(kind) as address, tempfile.TemporaryDirectory(prefix="kafka-python-suite-") as scratch:
         report = Path(scratch) / "report.xml"
+        (Path(scratch) / "replicas_of_topics.py").write_text(_REPLICAS)
         left_out = [f"--ignore=test/integration/{name}" for name in NEEDS_A_BROKER_OF_ITS_OWN]
         subprocess.run(
             [
                 *(str(suite / "env" / "bin" / "python"), "-m", "pytest", "test/integration", f"--junitxml={report}"),
-                *("-q", "-p", "no:cacheprovider", "-o", "log_level=WARNING", "--tb=short", *left_out, *arguments),
+                *(
+                    "-q",
+                    "-p",
+                    "no:cacheprovider",
+                    "-p",
+                    "replicas_of_topics",
+                    "-o",
+                    "log_level=WARNING",
+                    "--tb=short",
+                    *left_out,
+                    *arguments,
+                ),
             ],
             cwd=suite / "source",
             env={
                 **os.environ,
+                "PYTHONPATH": scratch,
+                "REPLICAS": str(count_of(kind)),
                 "KAFKA_VERSION": apache_kafka.VERSION,
                 "KAFKA_URI": f"kafka://{address}",
                 "KAFKA_ROOT": scratch,  # it must exist, and nothing in it is used
@@ -74,14 +100,15 @@ def run(kind: str, arguments: Sequence[str] = ()) -> dict[str, Outcome]:
 
 @contextmanager
 def _broker(kind: str) -> Iterator[str]:
-    if kind == "apache":
-        with apache_kafka.ApacheKafka(properties={**SETTINGS, "node.id": "0"}) as apache:
-            yield apache.bootstrap
-        return
-    (port,) = apache_kafka.free_ports(1)
-    address = f"127.0.0.1:{port}"
-    with moldau.run(port=port, overrides={**SETTINGS, "advertised.listeners": f"PLAINTEXT://{address}"}):
-        yield address
+    """The address of the broker with the lowest id, which is 0."""
+    count = count_of(kind)
+    if count > 1:
+        settings = {**SETTINGS, "default.replication.factor": str(count), "min.insync.replicas": str(count - 1)}
+        with running_cluster(kind.partition("*")[0], count=count, first_id=0, properties=settings) as cluster:
+            yield cluster.bootstrap_servers.partition(",")[0]
+    else:
+        with running_broker(kind, properties={**SETTINGS, "node.id": "0"}) as address:
+            yield address
 
 
 def prepared() -> Path:

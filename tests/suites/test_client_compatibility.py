@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.brokers import count_of
 from tests.suites.conftest import NewTopic
 from tests.suites.tools import CLIENT_COMPATIBILITY, Tools
 
@@ -15,11 +16,11 @@ SUPPORTED = (
 )
 
 
-def test_everything_is_supported(tools: Tools, new_topic: NewTopic) -> None:
+def test_everything_is_supported(tools: Tools, new_topic: NewTopic, broker_kind: str) -> None:
     supported = [word for name in SUPPORTED for word in (f"--{name}", "true")]
     # A reader gets a record that is larger than it asked for, as since Kafka 0.10.1.
     told = tools.run(
-        CLIENT_COMPATIBILITY, "--topic", new_topic(), "--num-cluster-nodes", "1",
+        CLIENT_COMPATIBILITY, "--topic", new_topic(), "--num-cluster-nodes", str(count_of(broker_kind)),
         "--expect-record-too-large-exception", "false", *supported,
     )  # fmt: skip
     assert (told.exit_code, told.lines[-1]) == (0, "SUCCESS."), told

@@ -13,6 +13,16 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"
 VERIFIABLE_CONSUMER = "org.apache.kafka.tools.VerifiableConsumer"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+ELECTION = "org.apache.kafka.tools.LeaderElectionCommand"
+REASSIGNMENT = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+CLUSTER = "org.apache.kafka.tools.ClusterTool"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
+API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+REPLICA_VERIFICATION = "org.apache.kafka.tools.ReplicaVerificationTool"
 CLIENT_COMPATIBILITY = "org.apache.kafka.tools.ClientCompatibilityTest"
 
 
@@ -39,8 +49,10 @@ class Tools:
     host: LineProcess
     bootstrap: str
 
-    def run(self, tool: str, *args: str) -> Printed:
-        done = self.host.ask({"class": tool, "args": ["--bootstrap-server", self.bootstrap, *args], "stdin": ""})
+    def run(self, tool: str, *args: str, is_address_last: bool = False) -> Printed:
+        address = ("--bootstrap-server", self.bootstrap)
+        words = [*args, *address] if is_address_last else [*address, *args]
+        done = self.host.ask({"class": tool, "args": words, "stdin": ""})
         return Printed(int(done["exit"]), str(done["out"]), str(done["err"]))
 
     def groups(self, *args: str) -> Printed:

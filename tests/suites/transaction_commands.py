@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 
 from moldau.wire import messages
 from moldau.wire.batch import TRANSACTIONAL, build_batch
+from moldau.wire.messages.metadata import MetadataRequestTopic
 from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
 from moldau.wire.records import Record
 from tests.broker.handlers.wire import Wire
@@ -29,6 +30,7 @@ from tests.suites.tools import Printed, Tools
 PROPERTIES = {"transaction.partition.verification.enable": "false"}
 SETTLE_S = 30.0
 HOUR_MS = 3_600_000
+TRANSACTION = 1  # among the kinds of coordinators
 
 NOBODY = """
 list
@@ -126,7 +128,7 @@ def _await_completion(bootstrap: str, transactional_id: str) -> None:
     """A commit is answered when it is decided; the markers come a moment later."""
     request = messages.DescribeTransactionsRequest(transactional_ids=[transactional_id])
     deadline_s = time.monotonic() + SETTLE_S
-    with closing(Wire(bootstrap)) as wire:
+    with closing(Wire(_coordinator(bootstrap, transactional_id))) as wire:
         while True:
             (found,) = wire.ask(request, 0, messages.DescribeTransactionsResponse).transaction_states
             if found.transaction_state == "CompleteCommit":
@@ -136,10 +138,11 @@ def _await_completion(bootstrap: str, transactional_id: str) -> None:
 
 def _leave_hanging(bootstrap: str, transactional_id: str, *, partition: int) -> int:
     """A transactional batch, an hour old, in a partition that nobody told the coordinator about; the producer's id."""
-    with closing(Wire(bootstrap)) as wire:
+    with closing(Wire(_coordinator(bootstrap, transactional_id))) as wire:
         asked = messages.InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
         found = wire.ask(asked, 4, messages.InitProducerIdResponse)
         assert found.error_code == 0, found
+    with closing(Wire(_leader(bootstrap, partition))) as wire:
         record = Record(0, int(time.time() * 1_000) - HOUR_MS, None, b"hangs")
         batch = build_batch(
             [record], producer_id=found.producer_id, producer_epoch=found.producer_epoch, base_sequence=0,
@@ -154,14 +157,33 @@ def _leave_hanging(bootstrap: str, transactional_id: str, *, partition: int) -> 
         return found.producer_id
 
 
+def _coordinator(bootstrap: str, transactional_id: str) -> str:
+    asked = messages.FindCoordinatorRequest(key=transactional_id, key_type=TRANSACTION)
+    deadline_s = time.monotonic() + SETTLE_S
+    with closing(Wire(_any(bootstrap))) as wire:
+        while (found := wire.ask(asked, 3, messages.FindCoordinatorResponse)).error_code != 0:
+            assert time.monotonic() < deadline_s, found
+            time.sleep(0.05)
+    return f"{found.host}:{found.port}"
+
+
+def _leader(bootstrap: str, partition: int) -> str:
+    asked = messages.MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
+    with closing(Wire(_any(bootstrap))) as wire:
+        found = wire.ask(asked, 12, messages.MetadataResponse)
+    (leader,) = (row.leader_id for row in found.topics[0].partitions if row.partition_index == partition)
+    (address,) = (f"{each.host}:{each.port}" for each in found.brokers if each.node_id == leader)
+    return address
+
+
+def _any(bootstrap: str) -> str:
+    return bootstrap.partition(",")[0]
+
+
 def _broker_id(bootstrap: str) -> str:
-    wire = Wire(bootstrap)
-    try:
-        return str(
-            wire.ask(messages.DescribeClusterRequest(), 0, messages.DescribeClusterResponse).brokers[0].broker_id
-        )
-    finally:
-        wire.close()
+    with closing(Wire(_any(bootstrap))) as wire:
+        found = wire.ask(messages.DescribeClusterRequest(), 0, messages.DescribeClusterResponse)
+        return str(found.brokers[0].broker_id)
 
 
 def _tell(tools: Tools, commands: str, **names: str) -> str:
@@ -195,6 +217,7 @@ SUBSTITUTES: Mapping[str, Callable[[str], str]] = MappingProxyType(
     {
         "Coordinator": lambda _: "BROKER",
         "CoordinatorId": lambda _: "BROKER",
+        "ProducerId": lambda _: "PRODUCER",  # every broker has a block of them
         "CurrentTransactionStartTimeMs": _time,
         "TransactionDurationMs": _time,
         "LastTimestamp": _time,

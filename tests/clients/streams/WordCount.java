@@ -5,7 +5,10 @@ import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 
-/** Counts the words of "lines" into "counts", exactly once: bootstrap address and state folder are its arguments. */
+/**
+ * Counts the words of "lines" into "counts", exactly once. Arguments: bootstrap address, state folder, and how many
+ * replicas its own topics have, one if it is not said.
+ */
 public class WordCount {
     public static void main(String[] arguments) throws InterruptedException {
         Properties settings = new Properties();
@@ -14,7 +17,7 @@ public class WordCount {
         settings.put("state.dir", arguments[1]);
         settings.put("processing.guarantee", "exactly_once_v2");
         settings.put("commit.interval.ms", "100");
-        settings.put("replication.factor", "1");
+        settings.put("replication.factor", arguments.length > 2 ? arguments[2] : "1");
         settings.put("auto.offset.reset", "earliest");
         // Without the cache every word is an update of its own, and a count that is skipped or repeated shows.
         settings.put("statestore.cache.max.bytes", "0");
