@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,13 +14,17 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import moldau
+from moldau.core.ids import TopicPartition as Place
 from moldau.spark.clients.librdkafka import NoAnswer
-from moldau.spark.clients.plain_brokers import addresses_of
+from moldau.spark.clients.plain_brokers import GROUP, addresses_of, brokers_of
 from moldau.spark.options import SinkOptions, sink_options
 from moldau.spark.writing.plain_delivery import can_send, done_plainly, opened_plainly, sending_rules, write_plainly
-from moldau.spark.writing.rows_to_records import to_records
+from moldau.spark.writing.plain_sending import Identity, PlainSender, SendingRules
+from moldau.spark.writing.rows_to_records import Records, to_records
 from moldau.spark.writing.task_progress import Fenced, NotedBatch, SinkTask
 from moldau.wire.compression import Codec
+from moldau.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from moldau.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 ROWS = 2_000
 BATCHES = 40
@@ -113,6 +119,38 @@ def test_a_broker_that_is_killed_and_comes_back_loses_and_doubles_nothing(tmp_pa
         restarting.join()
         for broker in (first, *restarted):
             broker.stop()
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_request_that_a_broker_never_read_is_sent_again_before_any_other(tmp_path: Path, lost: int) -> None:
+    """As when a broker dies with records on their way, and the coordinator is asked about another partition then."""
+    with moldau.run(data_dir=tmp_path / "data") as broker:
+        topic = created(broker.bootstrap_servers, "unread", partitions=2)
+        options = options_of(broker.bootstrap_servers, topic)
+        brokers = brokers_of(options.client)
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=-1)
+        made = brokers.anywhere().call(request, 1, InitProducerIdResponse)
+        brokers.leader(Place(topic, 0))
+        brokers.batch_bytes_max(topic)
+
+        def ask_coordinator(places: Collection[Place]) -> None:
+            if Place(topic, 0) in places:
+                os.kill(broker.pid, signal.SIGSTOP)  # what is sent to it from here on, nobody reads
+                return
+            broker.kill()
+            broker.restart()
+            joined = OffsetFetchRequest(group_id="any", topics=None, require_stable=True)
+            brokers.ask_coordinator(GROUP, "any", joined, 7, OffsetFetchResponse, codes=lambda told: [told.error_code])
+
+        rules = SendingRules(batch_bytes_max=1)
+        sender = PlainSender(
+            brokers, Identity(made.producer_id, made.producer_epoch), rules, before_first=ask_coordinator
+        )
+        numbers = list(range(lost + 1))
+        for number in numbers:
+            sender.send(Records(topic, int(number == lost), None, pa.array([b"%d" % number]), None))
+        sender.finish()
+        assert read(broker.bootstrap_servers, topic, partitions=2) == [numbers[:lost], numbers[lost:]]
 
 
 def test_a_transaction_is_seen_when_it_is_committed_and_knows_its_batch_again(bootstrap: str) -> None:

@@ -30,6 +30,10 @@ class BrokerConnection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
 
+    @property
+    def is_closed(self) -> bool:
+        return self._socket.fileno() < 0
+
     def close(self) -> None:
         self._socket.close()
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
+from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import PASSING, PAUSE_S, Address, BrokerRefused, PlainBrokers, check
 from moldau.spark.writing.record_building import RecordsBytes, build_batch, record_bytes
@@ -59,12 +60,17 @@ class Batch:
     content: bytearray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sent:
     """A request that is on its way."""
 
     address: Address
     batches: list[Batch]
+    connection: BrokerConnection | None = None  # where its answer comes, and nowhere else
+
+    @property
+    def is_lost(self) -> bool:
+        return self.connection is None or self.connection.is_closed
 
 
 @dataclass(slots=True)
@@ -169,6 +175,9 @@ class PlainSender:
     def _ask(self, batches: list[Batch], address: Address) -> None:
         while sum(each.address == address for each in self._unanswered) >= IN_FLIGHT_MAX:
             self._trying(self._collect)
+        if any(each.is_lost for each in self._unanswered):
+            # A coordinator that was away took all connections with it, and what is behind must not come first.
+            self._trying(self._again)
         self._unanswered.append(Sent(address, batches))
         self._trying(lambda: self._transmit(self._unanswered[-1]))
 
@@ -179,15 +188,17 @@ class PlainSender:
             timeout_ms=self._rules.answer_ms_max,
             topic_data=_by_topic(sent.batches),
         )
-        self._brokers.connection(sent.address, is_for_records=True).ask(request, PRODUCE_VERSION)
+        sent.connection = self._brokers.connection(sent.address, is_for_records=True)
+        sent.connection.ask(request, PRODUCE_VERSION)
 
     def _collect(self) -> None:
         """The answer to the oldest request."""
-        self._take_answer(self._unanswered[0].address)
+        self._take_answer(self._unanswered[0])
         self._unanswered.popleft()
 
-    def _take_answer(self, address: Address) -> None:
-        answered = self._brokers.connection(address, is_for_records=True).answer(ProduceResponse)
+    def _take_answer(self, sent: Sent) -> None:
+        assert sent.connection is not None, "what was not sent is sent again, and not waited for"
+        answered = sent.connection.answer(ProduceResponse)
         for topic in answered.responses:
             for partition in topic.partition_responses:
                 # It was stored when it was sent before, and only the answer was lost.
@@ -216,9 +227,9 @@ class PlainSender:
         while self._unanswered:
             batches = self._unanswered[0].batches
             while batches:
-                address = self._brokers.leader(batches[0].place)
-                self._transmit(Sent(address, batches[:1]))
-                self._take_answer(address)
+                sent = Sent(self._brokers.leader(batches[0].place), batches[:1])
+                self._transmit(sent)
+                self._take_answer(sent)
                 del batches[0]
             self._unanswered.popleft()
 
