@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -136,6 +136,27 @@ def test_a_lock_whose_note_comes_late_is_respected(folder: LocalFolder) -> None:
     with pytest.raises(AlreadyRunning, match="process 7 on head runs this pipeline already"):
         lock_of(folder).take()
     late.join()
+
+
+@dataclass(frozen=True)
+class Overtaken(LocalFolder):
+    """Somebody else succeeds the holder between a look at the names and one at the file."""
+
+    other: Lock
+
+    def read(self, name: str) -> bytes | None:
+        if name == "lock-00000001" and (self.path / name).exists():
+            self.other.take()
+        return LocalFolder.read(self, name)
+
+
+def test_of_two_that_succeed_a_dead_holder_one_is_refused(folder: LocalFolder) -> None:
+    put(folder, elsewhere(age_s=3_600))
+    first = lock_of(folder)
+    with pytest.raises(AlreadyRunning, match=rf"process {os.getpid()} on "):
+        lock_of(Overtaken(folder.path, first)).take()
+    assert folder.names() == ["lock-00000002"]
+    first.release()
 
 
 def test_a_holder_that_was_away_learns_who_took_over(folder: LocalFolder) -> None:

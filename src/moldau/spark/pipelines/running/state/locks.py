@@ -145,7 +145,10 @@ class Lock:
                 self._outlive(found)
             self._number = found.number + 1 if found is not None else 1
             if self._folder.create(self._name(self._number), self._note()):
-                break
+                if self._is_mine():
+                    break
+                # Somebody succeeded a dead holder between two of our looks, and has the higher number.
+                self._folder.delete(self._name(self._number))
         for name in filter(LOCK.fullmatch, self._folder.names()):
             if name < self._name(self._number):
                 self._folder.delete(name)
