@@ -12,9 +12,10 @@ import pytest
 from confluent_kafka import IsolationLevel, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+import moldau
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions, sink_options
-from moldau.spark.writing.delivery import write_at_least_once, write_exactly_once
+from moldau.spark.writing.delivery import end_open, write_at_least_once, write_exactly_once
 from moldau.spark.writing.plain_delivery import PlainTransaction, opened_plainly
 from moldau.spark.writing.producing import Written
 from moldau.spark.writing.rows_to_records import to_records
@@ -144,3 +145,15 @@ def test_a_task_that_is_at_it_while_its_job_fails_leaves_nothing(topics: Topics,
         opened.write(failing(), to_records(said), task, topic)
     assert topics.values(topic) == []
     assert not [group for group in topics.groups() if group.startswith(prefix)]
+
+
+def test_a_job_that_failed_waits_once_for_a_cluster_that_is_gone() -> None:
+    settings = {"kafka.delivery.timeout.ms": "1000"}
+    with moldau.run() as broker:
+        gone = sink_options(
+            {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "t", **settings}, streaming=True
+        )
+        end_open(gone, [sink_task()])
+    began_s = time.monotonic()
+    end_open(gone, [sink_task() for _ in range(10)])
+    assert time.monotonic() - began_s < 5

@@ -92,11 +92,13 @@ def write_exactly_once(batches: Iterable[pa.RecordBatch], options: SinkOptions, 
 def end_open(options: SinkOptions, sink_tasks: Iterable[SinkTask]) -> None:
     """Tasks of a job that failed may be at it still: who takes their ids over ends what they have begun.
 
-    A producer of librdkafka for each takes too long: what is left to it may leave a group behind.
+    A producer of librdkafka for each takes too long, and so does a cluster that is gone, which would be waited for
+    once for each: what is left may leave a group behind, or a transaction that ends in time.
     """
-    for sink_task in sink_tasks if _is_plain(options) else ():
-        with suppress(NoAnswer, Fenced, OptionError):
-            PlainTransaction(options.client, sink_task.transactional_id, NoteSlot(sink_task.task_group, 0))
+    with suppress(NoAnswer, OptionError):
+        for sink_task in sink_tasks if _is_plain(options) else ():
+            with suppress(Fenced):
+                PlainTransaction(options.client, sink_task.transactional_id, NoteSlot(sink_task.task_group, 0))
 
 
 def _without_rows(options: SinkOptions, sink_task: SinkTask) -> Delivered:
