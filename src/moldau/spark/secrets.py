@@ -7,7 +7,10 @@ from collections.abc import Mapping
 
 REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 HIDDEN = "***"
-_NAME = r"password|passwd|secret|jaas\.config|oauthbearer\.config|\.pem\b|ssl\.keystore\.key\b|token\b|access[._]?key"
+_NAME = (
+    r"password|passwd|secret|jaas\.config|oauthbearer\.config|\.pem\b|ssl\.keystore\.key\b|token\b|access[._]?key|"
+    r"account\.key|private[._]?key"
+)
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 # `postgresql://user:password@host`; `some.password = 'value'` of options and connection strings, and the same in JSON.
 _IN_URL = re.compile(r"(://[^/\s:@'\"]*:)[^/\s@'\"]+(@)")

@@ -10,12 +10,14 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
+
+from moldau.spark.secrets import is_secret
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -227,12 +229,17 @@ def folder_of(url: str, spark: SparkSession) -> Folder:
     return HadoopFolder(url.rstrip("/"), context._gateway, context._jsc.hadoopConfiguration())
 
 
+def shown_to_all(settings: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """What a JVM may be started with: all users of the machine see its command line. It gets the rest once it runs."""
+    return tuple((key, value) for key, value in settings if not is_secret(key))
+
+
 def folder_without_session(url: str, settings: Mapping[str, str]) -> Folder:
     """For a look at files where nothing runs: at a URL a JVM is started, with the pipeline's `spark.*` settings."""
     if not is_url(url):
         return LocalFolder(Path(url))
     said = tuple((key, value) for key, value in settings.items() if key.startswith("spark.") and key != "spark.master")
-    gateway = _gateway(said)
+    gateway = _gateway(shown_to_all(said))
     configured = gateway.jvm.org.apache.spark.SparkConf(True)
     for key, value in said:
         configured.set(key, value)

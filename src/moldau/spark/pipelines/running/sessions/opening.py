@@ -6,11 +6,11 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from moldau.spark.pipelines.running.reasons import said_by
 from moldau.spark.pipelines.running.sessions.terminal import filtered
-from moldau.spark.storage import Folder, LocalFolder, StorageFailed, folder_without_session, is_url
+from moldau.spark.storage import Folder, LocalFolder, StorageFailed, folder_without_session, is_url, shown_to_all
 from moldau.spark.workers import worker_python
 
 if TYPE_CHECKING:
@@ -66,9 +66,19 @@ def open_session(
         log.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))  # plans and their options may be in it
         with filtered(log):
+            if not master.startswith("sc://"):
+                _start_jvm({"spark.master": master, "spark.app.name": name, **said})
             return builder.getOrCreate()
     except Exception as wrong:
         raise NoSpark(f"Spark at {master} can't be reached or started: {said_by(wrong)}") from None
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Left to PySpark, the JVM would have every setting on its command line. One that spark-submit started is there."""
+    from pyspark import SparkConf, SparkContext
+
+    started: Any = SparkContext
+    started._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(shown_to_all(settings.items()))))
 
 
 def reach_without_session(url: str, settings: Mapping[str, str], *, log: Callable[[], Path]) -> Folder:
