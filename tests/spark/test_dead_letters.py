@@ -108,6 +108,17 @@ def test_parts_of_a_partition_finish_in_any_order(world: World) -> None:
     }
 
 
+def test_a_range_that_is_cut_in_another_way_writes_nothing_twice(world: World) -> None:
+    """As when a batch was too large for its transactions, and its tasks are made smaller, or larger again."""
+    assert world.write(0, 100, 10, 60) == 2
+    assert [world.write(0, 50, 10), world.write(50, 100, 60, split=1)] == [0, 0]
+    assert [world.write(100, 150, 120), world.write(150, 200, 170, split=1)] == [1, 1]
+    assert world.write(100, 200, 120, 170) == 0
+    assert world.written() == ["10", "60", "120", "170"]
+    place = TopicPartition(world.source, 0)
+    assert count_letters(world.client, world.group, [place], splits=2) == {place: 4}
+
+
 def test_offsets_that_were_never_read_are_not_taken_for_done(world: World) -> None:
     assert world.write(100, 110, 105) == 1
     assert world.write(0, 10, 5) == 1, "the query went back to where it had not been"

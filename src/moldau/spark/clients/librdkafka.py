@@ -17,6 +17,11 @@ CLIENT_ID = "moldau-spark"
 ANSWER_S_MAX = 30.0
 PAUSE_S = 0.2
 LEADER_CHANGED = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH)
+COORDINATOR_MOVES = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+)
 # What is answered while a broker is restarted or a leader moves; librdkafka says "no entry" where nobody leads yet.
 PASSING = (
     KafkaError._NOENT,
@@ -27,6 +32,7 @@ PASSING = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.REQUEST_TIMED_OUT,
     *LEADER_CHANGED,
+    *COORDINATOR_MOVES,
 )
 FORBIDDEN = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 CONSUMERS_MAX = 4  # a worker serves the queries of one application, one task at a time
@@ -125,6 +131,14 @@ def is_there(settings: ClientSettings, topic: str) -> bool:
     """Asked so that no broker makes it."""
     asked = admin_client(settings).describe_topics(TopicCollection([topic]), request_timeout=ANSWER_S_MAX)
     return asked[topic].exception() is None
+
+
+def group_names(settings: ClientSettings) -> list[str]:
+    """All groups that one may know of. Raises KafkaException where a broker did not tell its own."""
+    listed = admin_client(settings).list_consumer_groups(request_timeout=ANSWER_S_MAX).result()
+    for wrong in listed.errors:  # of either kind, whatever the library says
+        raise wrong if isinstance(wrong, KafkaException) else KafkaException(wrong)
+    return [each.group_id for each in listed.valid]
 
 
 def patiently(ask: Callable[[], Answer], patience: Patience = USUAL_PATIENCE) -> Answer:

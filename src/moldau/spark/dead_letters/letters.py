@@ -9,6 +9,7 @@ a query that goes back to offsets which it never read must not take them for don
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ from moldau.spark.clients.librdkafka import (
     client_config,
     create_if_missing,
     group_consumer,
+    group_names,
+    patiently,
     reason,
     topic_config,
 )
@@ -129,7 +132,9 @@ class LetterBox:
     ) -> None:
         self.client = client
         self.topic = topic
-        self.group = letter_group(group, SKIPPED_GROUP if topic is None else LETTERS_GROUP, split)
+        kind = SKIPPED_GROUP if topic is None else LETTERS_GROUP
+        self.group = letter_group(group, kind, split)
+        self._first_group = letter_group(group, kind, 0)
         self.query = query
         self.range = range_
         name = f"{self.group}/{range_.place.topic}/{range_.place.partition}"
@@ -138,6 +143,7 @@ class LetterBox:
         self.held_bytes = 0
         self.written = 0
         self._producer: Producer | None = None
+        self._elsewhere: list[WrittenLetters] = []
 
     def add(self, letters: Iterable[Letter]) -> None:
         """Letters in the order of their offsets."""
@@ -160,7 +166,8 @@ class LetterBox:
             # Only now: opening ended the transaction of any earlier run of this task, one way or the other.
             consumer = group_consumer(self.client, self.group)
             done = self._done(consumer)
-            fresh = [letter for letter in letters if not done.covers(letter.offset)]
+            known = (done, *self._elsewhere)
+            fresh = [letter for letter in letters if not any(each.covers(letter.offset) for each in known)]
             if not fresh and (done.end >= done_to or not letters):
                 return
             self._transact(
@@ -184,7 +191,14 @@ class LetterBox:
             self._make_topic(self.topic)
         producer = letter_producer(self.client, self.transactional_id)
         producer.init_transactions(ANSWER_S_MAX)
+        self._elsewhere = self._written_by_others()
         return producer
+
+    def _written_by_others(self) -> list[WrittenLetters]:
+        """Under other numbers: a batch that runs again may be cut in another way, by a lower limit or a higher one."""
+        its = re.compile(re.escape(self._first_group) + r"(\.\d+)?")
+        others = [name for name in patiently(lambda: group_names(self.client)) if its.fullmatch(name)]
+        return [self._done(group_consumer(self.client, name)) for name in others if name != self.group]
 
     def _done(self, consumer: Consumer) -> WrittenLetters:
         place = ClientPartition(self.range.place.topic, self.range.place.partition)

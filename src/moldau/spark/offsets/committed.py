@@ -6,15 +6,10 @@ import time
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, COORDINATOR_MOVES
 
 PAUSE_S = 0.1
-COORDINATOR_MOVES = (
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-)
+PASSING = (*COORDINATOR_MOVES, KafkaError.UNSTABLE_OFFSET_COMMIT)
 
 
 def committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
@@ -24,6 +19,6 @@ def committed(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPar
         try:
             return list(consumer.committed(places, timeout=ANSWER_S_MAX))
         except KafkaException as wrong:
-            if wrong.args[0].code() not in COORDINATOR_MOVES or time.monotonic() > deadline_s:
+            if wrong.args[0].code() not in PASSING or time.monotonic() > deadline_s:
                 raise
         time.sleep(PAUSE_S)

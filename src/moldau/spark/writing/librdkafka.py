@@ -22,6 +22,7 @@ from moldau.spark.clients.librdkafka import (
     admin_client,
     client_config,
     group_consumer,
+    group_names,
     reason,
 )
 from moldau.spark.clients.settings import ClientSettings
@@ -237,10 +238,7 @@ def noted_tasks(settings: ClientSettings, group: str, batch: int, topic: str | N
     """Tasks of a query, known by its group, that have noted a batch; `topic` is None where rows name theirs."""
     admin = admin_client(settings)
     found: set[int] = set()
-    listed = admin.list_consumer_groups(request_timeout=ANSWER_S_MAX).result()
-    for wrong in listed.errors:  # of either kind, whatever the library says
-        raise wrong if isinstance(wrong, KafkaException) else KafkaException(wrong)
-    for name in (each.group_id for each in listed.valid):
+    for name in group_names(settings):
         own = name.removeprefix(f"{group}-")
         if name == group or (name != own and own.isdigit()):
             asked = admin.list_consumer_group_offsets(
