@@ -234,7 +234,7 @@ class ProjectRunner:
     def _defined(self, elements: Elements) -> None:
         """In the update's thread, before anything runs: files may have changed since the last update."""
         known, flows = {one.name: one for one in self.queries}, elements.updated_flows()
-        found = []
+        found, streams = [], {flow.name: elements.streams_of(flow) for flow in flows}
         for flow in flows:
             one = known.get(flow.name)
             if one is None:
@@ -242,10 +242,11 @@ class ProjectRunner:
                 one = RunningFlow(
                     flow.name, str(target or flow.target), self._schedule, (), RejectedRecords(frozenset())
                 )
+            if streams[flow.name] != self._streams.get(flow.name):
+                one.topics = ()  # they are found when the flow is queued
             one.update = self._updates
             found.append(one)
-        self.queries = found
-        self._streams = {flow.name: elements.streams_of(flow) for flow in flows}
+        self.queries, self._streams = found, streams
         targets = [elements.output(name) for name in self._full_refresh]
         is_all = ALL in self._full_refresh
         self._anew = {flow.name for flow in flows if is_all or elements.output(flow.target) in targets}
