@@ -246,7 +246,9 @@ def test_a_disk_that_takes_nothing_does_not_keep_a_store_from_closing(tmp_path: 
     run(test)
 
 
-@pytest.mark.parametrize("content", [b"no database at all" * 100, b"SQLite format 3\0" + os.urandom(5_000)])
+@pytest.mark.parametrize(
+    "content", [b"no database at all" * 100, b"SQLite format 3\0" + os.urandom(5_000)], ids=["text", "noise"]
+)
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
     async def test() -> None:
         path = tmp_path / "store.db"

@@ -1,7 +1,6 @@
 """The live runs that a change takes: three brokers under load through faults of all kinds, on both stores.
 
-One with each store is in the usual run; the others, and brokers with planted bugs, are `scripts/faults-suite`.
-Many runs are `scripts/faults-many`.
+Brokers with planted bugs are `scripts/faults-suite`, and many runs are `scripts/faults-many`.
 """
 
 from __future__ import annotations
@@ -17,11 +16,7 @@ from tests.faults.cluster.test_runs import RUN_S_MAX, counts, faults
 
 OPERATIONS_MIN = 20_000
 FAULTS_MIN = 4
-RUNS = (
-    ("sqlite", 1),
-    ("zookeeper", 4),
-    *(pytest.param(*run, marks=pytest.mark.long) for run in (("sqlite", 2), ("sqlite", 3), ("zookeeper", 5))),
-)
+RUNS = (("sqlite", 1), ("sqlite", 2), ("sqlite", 3), ("zookeeper", 4), ("zookeeper", 5))
 
 
 @needs_namespaces
