@@ -19,6 +19,9 @@ class Clock:
     def now_ms(self) -> int:
         return 1_000
 
+    def elapsed_ms(self) -> int:
+        return 1_000
+
 
 class Tally:
     """A machine whose facts are words; words in lower case are not logged."""

@@ -66,6 +66,9 @@ class Clock:
     def now_ms(self) -> int:
         return 1_000
 
+    def elapsed_ms(self) -> int:
+        return 1_000
+
 
 def opened(*partitions: Partition, machine: type[Numbers] = Numbers) -> Shards[Numbers]:
     return Shards(

@@ -33,6 +33,9 @@ class Clock:
     def now_ms(self) -> int:
         return 1_000
 
+    def elapsed_ms(self) -> int:
+        return 1_000
+
 
 class Broker:
     """Partitions that survive, and a coordinator that does not."""

@@ -54,7 +54,7 @@ class ReplicatedBroker:
         for topic in lone:
             self.partitions[topic].lead(LeaderAndEpoch(LEADER, 0), None, now_ms=NOW_MS)
         self.flush: Flush = flush_at_once
-        clock = cast(Any, SimpleNamespace(now_ms=lambda: NOW_MS))
+        clock = cast(Any, SimpleNamespace(now_ms=lambda: NOW_MS, elapsed_ms=lambda: NOW_MS))
         found = cast(Any, SimpleNamespace(get=self._get))
         shared: dict[str, Any] = {
             "partition_count": lambda: 1,

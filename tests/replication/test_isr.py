@@ -29,7 +29,8 @@ from tests.log.samples import NOW_MS, TOPIC_ID, batch
 from tests.replication.replicated import ALICE, BOB, LEADER, assigned, fetch, replicated
 
 BROKER_EPOCH = 17
-LATER = cast(Any, SimpleNamespace(now_ms=lambda: NOW_MS + 1_000_000))
+LATER = cast(Any, SimpleNamespace(now_ms=lambda: NOW_MS, elapsed_ms=lambda: NOW_MS + 1_000_000))
+JUMPED = cast(Any, SimpleNamespace(now_ms=lambda: NOW_MS + 3_600_000, elapsed_ms=lambda: NOW_MS + 1))
 NONE = ErrorCode.NONE
 
 
@@ -103,7 +104,7 @@ def lagging(folder: Path, index: int = 0) -> Partition:
 
 def test_the_request_names_each_member_with_the_epoch_of_its_fetches(tmp_path: Path) -> None:
     partition = lagging(tmp_path)
-    change = partition.shrink_isr(LATER.now_ms())
+    change = partition.shrink_isr(LATER.elapsed_ms())
     assert change is not None
     members = [BrokerState(LEADER, BROKER_EPOCH), BrokerState(ALICE, 1)]
     row = IsrOfPartition(partition_index=0, leader_epoch=0, new_isr_with_epochs=members, partition_epoch=0)
@@ -126,6 +127,14 @@ async def test_late_replicas_of_all_partitions_leave_with_one_request(tmp_path: 
     assert [row.partition_index for row in topic.partitions] == [0, 1, 2]
     asking.shrink(partitions)
     assert asking._task is None, "nobody is late any more"
+
+
+@on_a_loop
+async def test_a_wall_clock_that_jumps_takes_nobody_out_of_an_isr(tmp_path: Path) -> None:
+    partition = lagging(tmp_path)
+    asking = IsrChanges(ControllerAsked(), broker_id=LEADER, broker_epoch=lambda: BROKER_EPOCH, clock=JUMPED)
+    asking.shrink([partition])
+    assert asking._task is None
 
 
 @on_a_loop

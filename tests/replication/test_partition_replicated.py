@@ -49,6 +49,18 @@ def watch(partition: Partition) -> tuple[Heard, Heard]:
     return appended, committed
 
 
+def test_the_time_of_a_record_says_nothing_about_followers(tmp_path: Path) -> None:
+    """A wall clock that jumps forward makes no follower late that has caught up, and is waited for until it joins."""
+    partition = replicated(tmp_path, LEADER, min_isr=1)
+    change = fetch(partition, ALICE, 0)
+    assert change is not None
+    partition.isr_refused(change, ErrorCode.INELIGIBLE_REPLICA)
+    partition.append(batch([b"v"]), now_ms=NOW_MS + 3_600_000)
+    assert partition.high_watermark == 0
+    fetch(partition, ALICE, 1)
+    assert partition.high_watermark == 1
+
+
 def marker(*, commit: bool) -> memoryview:
     key, value = encode_marker(is_commit=commit, coordinator_epoch=0)
     return memoryview(

@@ -24,6 +24,11 @@ class Stage(Protocol):
 STAGE: ContextVar[Stage | None] = ContextVar("stage", default=None)
 
 
+def elapsed_ms() -> int:
+    """What a clock shows that nobody sets."""
+    return int(asyncio.get_running_loop().time() * 1000)
+
+
 class Stuck(Exception):
     """Nothing will ever happen again."""
 

@@ -31,7 +31,7 @@ from moldau.transactions.markers_due import MarkersDue
 from moldau.wire.frame import RequestHeader
 from tests.coordinator.partitions import flush_at_once
 from tests.simulation.disk import Crash, CrashingLog, Disk, Fate, OnAppended
-from tests.simulation.loop import STAGE
+from tests.simulation.loop import STAGE, elapsed_ms
 
 BROKER_ID = 0
 CLEANER_BYTES = 100_000
@@ -115,7 +115,7 @@ class Node:
 
     def _make_services(self) -> Services:
         around = self._around
-        clock = cast(Any, SimpleNamespace(now_ms=around.now_ms))
+        clock = cast(Any, SimpleNamespace(now_ms=around.now_ms, elapsed_ms=elapsed_ms))
         partitions = cast(Any, LocalPartitions(self.partitions))
         counts = dict.fromkeys(around.disk.topics, 0)
         for each in around.disk.partitions:

@@ -33,6 +33,9 @@ class Clock:
     def now_ms(self) -> int:
         return self.at_ms
 
+    def elapsed_ms(self) -> int:
+        return self.at_ms
+
 
 class Broker:
     """Partitions that survive, markers as they came, and a coordinator that does not survive."""

@@ -11,12 +11,19 @@ class Clock(Protocol):
         """Milliseconds since the epoch, as records are stamped."""
         ...
 
+    def elapsed_ms(self) -> int:
+        """Milliseconds since some moment, of a clock that nobody sets: by it is judged how long something took."""
+        ...
+
 
 class SystemClock:
     __slots__ = ()
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
+
+    def elapsed_ms(self) -> int:
+        return monotonic_ms()
 
 
 def monotonic_ms() -> int:

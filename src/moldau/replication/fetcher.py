@@ -193,8 +193,7 @@ class ReplicaFetcher:
 
     def _question(self, terms: FetchTerms) -> FetchRequest:
         """What changed since the last question, or everything where there is no session."""
-        session, now_ms = self._session, self._clock.now_ms()
-        elapsed_ms = _elapsed_ms()
+        session, elapsed_ms = self._session, _elapsed_ms()
         due = [key for key in self._held if self._followers[key].delayed_until_ms <= elapsed_ms]
         for key in due:
             del self._held[key]
@@ -207,7 +206,7 @@ class ReplicaFetcher:
         gone: list[Key] = []
         for key in looked_at:
             follower = self._followers.get(key)
-            if follower is None or key in self._held or not self._may_ask(key, follower, now_ms):
+            if follower is None or key in self._held or not self._may_ask(key, follower):
                 gone.append(key)
                 continue
             position = follower.position()
@@ -222,14 +221,14 @@ class ReplicaFetcher:
         request.max_bytes = terms.response_bytes_max
         return request
 
-    def _may_ask(self, key: Key, follower: Follower, now_ms: int) -> bool:
+    def _may_ask(self, key: Key, follower: Follower) -> bool:
         """Not for one that can't follow any more, and is about to be removed, nor while its throttle holds it back."""
         if not follower.is_current:
             return False
         throttle = self._throttle
         if throttle is None or follower.is_in_sync or not throttle.is_throttled(follower.partition):
             return True
-        if not throttle.is_exceeded(now_ms):
+        if not throttle.is_exceeded(_elapsed_ms()):
             return True
         self._hold(key, follower, THROTTLED_MS)
         return False
@@ -277,13 +276,12 @@ class ReplicaFetcher:
     def _answered(
         self, key: Key, follower: Follower, asked: Position, data: PartitionData, terms: FetchTerms
     ) -> Outcome:
-        now_ms = self._clock.now_ms()
-        outcome = follower.answered(asked, data, now_ms=now_ms)
+        outcome = follower.answered(asked, data, now_ms=self._clock.now_ms())
         self._changed[key] = None
         if outcome is Outcome.REFUSED:
             self._note_refusal(key, follower, terms)
         elif self._throttle is not None and data.records and self._throttle.is_throttled(follower.partition):
-            self._throttle.record(len(data.records), now_ms)
+            self._throttle.record(len(data.records), _elapsed_ms())
         return outcome
 
     def _note_refusal(self, key: Key, follower: Follower, terms: FetchTerms) -> None:

@@ -57,7 +57,7 @@ class IsrChanges:
 
     def shrink(self, partitions: Iterable[Partition]) -> None:
         """Take out of the ISR who lags for too long; to be called twice within `replica.lag.time.max.ms`."""
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.elapsed_ms()
         for partition in partitions:
             if partition.replicas is not None and (change := partition.shrink_isr(now_ms)) is not None:
                 self.submit(partition, change)
@@ -138,7 +138,7 @@ class IsrChanges:
         replicas = partition.replicas
         if replicas is not None and result.leader_epoch == partition.leader_epoch:
             agreed = Assignment(replicas.assigned, frozenset(result.isr), result.partition_epoch)
-            partition.isr_changed(change, agreed, now_ms=self._clock.now_ms())
+            partition.isr_changed(change, agreed, now_ms=self._clock.elapsed_ms())
         return False
 
 

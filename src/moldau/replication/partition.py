@@ -46,19 +46,9 @@ class Partition:
     """A replica of one partition, led by this broker or not."""
 
     __slots__ = (
-        "_terms",
-        "broker_id",
-        "commit_watchers",
-        "high_watermark",
-        "index",
-        "is_internal",
-        "is_leader",
-        "leadership",
-        "log",
-        "replicas",
-        "topic",
-        "topic_id",
-    )
+        "_terms", "broker_id", "commit_watchers", "high_watermark", "index", "is_internal", "is_leader", "leadership",
+        "log", "replicas", "topic", "topic_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -74,7 +64,10 @@ class Partition:
         now_ms: int = 0,
         terms: ReplicationTerms = DEFAULT_TERMS,
     ) -> None:
-        """`high_watermark` is what the checkpoint says, and `assignment` is None where there is one replica."""
+        """`high_watermark` is what the checkpoint says, and `assignment` is None where there is one replica.
+
+        Where replicas are judged, `now_ms` is `Clock.elapsed_ms`; where records are stored, what they are stamped with.
+        """
         self.topic = topic
         self.index = index
         self.topic_id = topic_id
@@ -114,12 +107,12 @@ class Partition:
             for watcher in tuple(self.commit_watchers):
                 watcher.grown(self, size_bytes)
 
-    def _replicate(self, replicas: Replicas, size_bytes: int, now_ms: int) -> None:
-        """Records were appended that followers have to fetch, unless none is in sync."""
+    def _replicate(self, replicas: Replicas, size_bytes: int) -> None:
+        """Records were appended that followers have to fetch; how late those are was known at the last look at them."""
         replicas.appended(self.log.end_offset, size_bytes)
         for watcher in tuple(replicas.watchers):
             watcher.grown(self, size_bytes)
-        self._advance(replicas, now_ms)
+        self._advance(replicas, replicas.looked_ms)
 
     def _advance(self, replicas: Replicas, now_ms: int) -> None:
         """Commit what all replicas have that count. It never goes back: a replica that falls behind leaves the ISR."""
@@ -166,7 +159,7 @@ class Partition:
             if self.replicas is None:
                 self._commit(self.log.end_offset, len(records))
             else:
-                self._replicate(self.replicas, len(records), now_ms)
+                self._replicate(self.replicas, len(records))
         return appended
 
     def append_own(
@@ -190,7 +183,7 @@ class Partition:
         if self.replicas is None:
             self._commit(self.log.end_offset, len(records))
         else:
-            self._replicate(self.replicas, len(records), now_ms)
+            self._replicate(self.replicas, len(records))
         return appended
 
     @property

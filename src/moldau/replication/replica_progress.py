@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from moldau.core.ids import NO_OFFSET, Offset
 
-NEVER_MS = 0
+NEVER_MS = -(1 << 62)  # before all that a clock shows, which may have begun a moment ago
 
 
 class ReplicaProgress:
     """`caught_up_ms` is the latest time at which the follower had everything that the leader had then.
+
+    All times are of a clock that nobody sets: one that jumps would take healthy followers out of the ISR, or leave late
+    ones in it.
 
     A follower asks for the offset that it has everything below of, so a fetch offset is the follower's log end.
     """
@@ -44,7 +47,6 @@ class ReplicaProgress:
         Under a steady stream of small writes a fetch never asks for the leader's end, but for what was its end at the
         fetch before: then the follower was caught up at that time.
         """
-        self.heed_clock(now_ms)
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.fetch_leader_end_offset:
@@ -54,11 +56,6 @@ class ReplicaProgress:
         self.fetch_leader_end_offset = max(leader_end_offset, self.fetch_leader_end_offset)
         self.fetch_ms = now_ms
         self.broker_epoch = broker_epoch
-
-    def heed_clock(self, now_ms: int) -> None:
-        """One that was set back must not leave a follower caught up for as long as it was set back by."""
-        self.caught_up_ms = min(self.caught_up_ms, now_ms)
-        self.fetch_ms = min(self.fetch_ms, now_ms)
 
     def is_caught_up(self, leader_end_offset: Offset, *, now_ms: int, lag_ms_max: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_ms_max

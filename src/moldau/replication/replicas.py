@@ -45,7 +45,7 @@ class Replicas:
 
     __slots__ = (
         "_terms", "_uncommitted", "assigned", "broker_id", "epoch_start_offset", "followers", "isr", "leader_epoch",
-        "maximal_isr", "offline", "partition_epoch", "pending", "watchers",
+        "looked_ms", "maximal_isr", "offline", "partition_epoch", "pending", "watchers",
     )  # fmt: skip
 
     def __init__(self, broker_id: int, terms: ReplicationTerms) -> None:
@@ -58,6 +58,7 @@ class Replicas:
         self.pending: IsrChange | None = None
         self.leader_epoch = self.partition_epoch = -1
         self.epoch_start_offset = Offset(0)
+        self.looked_ms = 0  # when it was asked last which of them are late
         self.watchers: Watchers = {}  # fetches of followers that wait for records to be appended
         self._uncommitted: deque[tuple[Offset, int]] = deque()
 
@@ -119,6 +120,7 @@ class Replicas:
         A caught-up replica counts although it is not in the ISR: under a steady stream of writes it would never reach a
         high watermark that does not wait for it.
         """
+        self.looked_ms = now_ms
         if self.is_under_min_isr(min_insync_replicas):
             return None
         least = end_offset
@@ -165,8 +167,6 @@ class Replicas:
 
     def decide_shrink(self, end_offset: Offset, *, now_ms: int) -> IsrChange | None:
         """Whether replicas leave the ISR: those that had everything too long ago, be they slow or gone."""
-        for follower in self.followers.values():
-            follower.heed_clock(now_ms)
         if self.pending is not None:
             return None
         late = {broker_id for broker_id in self.isr if self._is_late(broker_id, end_offset, now_ms)}

@@ -21,7 +21,10 @@ IsThrottled = Callable[[Partition], bool]
 
 
 class Throttle:
-    """What a broker sends, or what it receives. `rate` is read anew each time, so that a change takes effect."""
+    """What a broker sends, or what it receives. `rate` is read anew each time, so that a change takes effect.
+
+    All times are of a clock that nobody sets.
+    """
 
     __slots__ = ("_recorded", "_sample_ms", "_samples", "_total", "is_throttled", "rate")
 
@@ -63,9 +66,6 @@ class Throttle:
 
     def _forget(self, now_ms: int) -> None:
         recorded = self._recorded
-        if recorded and now_ms < recorded[-1][0]:  # the clock was set back: what is in the future would stay for long
-            recorded.clear()
-            self._total = 0
         while recorded and now_ms - recorded[0][0] >= self._samples * self._sample_ms:
             self._total -= recorded.popleft()[1]
 

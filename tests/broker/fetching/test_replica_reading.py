@@ -39,7 +39,7 @@ class Leader:
         self.now_ms = NOW_MS
         self.asked: list[IsrChange] = []
         services: Any = self.broker.services
-        services.clock = SimpleNamespace(now_ms=lambda: self.now_ms)
+        services.clock = SimpleNamespace(now_ms=lambda: NOW_MS, elapsed_ms=lambda: self.now_ms)
         services.fetch_sessions = FetchSessions(sessions_max=1, eviction_ms_min=DAY_MS, seed=0)
         services.cold_reads = cold_reads
         services.partitions.get_by_id = lambda _, index: self.partition if index == 0 else None

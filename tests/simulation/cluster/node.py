@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
@@ -44,6 +45,7 @@ from moldau.wire.schema import Message
 from tests.simulation.cluster.network import Network, Reply, Serve
 from tests.simulation.cluster.process import Process
 from tests.simulation.cluster.store import Ensemble, SimulatedStore
+from tests.simulation.loop import elapsed_ms
 
 CLUSTER_ID = "c2ltdWxhdGVkIGNsdXN0ZX"
 PEER = Peer("PLAINTEXT", "127.0.0.1", 1)
@@ -124,7 +126,7 @@ class Node(Process):
         await membership.join(services, asyncio.Event())
 
     def _make_services(self, controller: Controller, directories: LogDirectories) -> Services:
-        clock = cast(Any, SimpleNamespace(now_ms=lambda: self._world.now_ms(self.broker_id)))
+        clock = cast(Any, SimpleNamespace(now_ms=partial(self._world.now_ms, self.broker_id), elapsed_ms=elapsed_ms))
         partitions, long_work, flusher = Partitions(), LongWork(), Flusher(cast(Any, None))
         peers = cast(Any, Peers(self))
         replication = Replication(

@@ -52,7 +52,7 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     topics = request.topics
     if topics and (len(topics) > 1 or len(topics[0].partitions) > MANY) and _asks_for_many(request):
         return asyncio.ensure_future(_plan_many(request, context))
-    plan = services.fetch_sessions.plan(request, version, services.clock.now_ms())
+    plan = services.fetch_sessions.plan(request, version, services.clock.elapsed_ms())
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     terms = _terms(request, plan, context)
@@ -90,7 +90,7 @@ def _replica(replica_id: int, request: FetchRequest, services: Services) -> Repl
     return ReplicaFetch(
         replica_id,
         epoch,
-        now_ms=services.clock.now_ms(),
+        now_ms=services.clock.elapsed_ms(),
         is_stale=registered is not None and -1 < epoch < registered.epoch,
         change_isr=services.replication.change_isr,
         throttle=services.replication.sending,
@@ -145,7 +145,7 @@ def _asks_for_many(request: FetchRequest) -> bool:
 async def _plan_many(request: FetchRequest, context: Context) -> FetchResponse | Encoded[FetchResponse]:
     services, version = context.services, context.version
     asked = await in_thread(lambda: wanted_in_full(request, version >= TOPIC_IDS_SINCE), context)
-    plan = services.fetch_sessions.plan(request, version, services.clock.now_ms(), asked)
+    plan = services.fetch_sessions.plan(request, version, services.clock.elapsed_ms(), asked)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     terms = _terms(request, plan, context)
@@ -226,7 +226,7 @@ def _open_session(plan: Plan, terms: Terms, context: Context) -> int:
         plan.wanted,
         uses_topic_ids=context.version >= TOPIC_IDS_SINCE,
         is_of_replica=terms.replica is not None,
-        now_ms=context.services.clock.now_ms(),
+        now_ms=context.services.clock.elapsed_ms(),
     )
 
 

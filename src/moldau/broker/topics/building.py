@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from moldau.broker.topics.partitions import HostedTopic, assignment, leadership
 from moldau.controller.image import TopicImage
+from moldau.core.clock import Clock
 from moldau.core.ids import TopicPartition
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.opening import LogJob, forget_offsets_of
@@ -26,6 +27,7 @@ def build(
     topic: TopicImage,
     jobs: Sequence[LogJob],
     *,
+    clock: Clock,
     is_given_up: Callable[[], bool] | None = None,
     terms: ReplicationTerms = DEFAULT_TERMS,
 ) -> list[Partition | None]:
@@ -37,12 +39,12 @@ def build(
     for job in jobs:
         if is_given_up is not None and is_given_up():
             break
-        built.append(_build(broker_id, topic, job, terms))
+        built.append(_build(broker_id, topic, job, clock, terms))
     forget_offsets_of(jobs)
     return [None if job.log is None else partition for job, partition in zip(jobs, built, strict=False)]
 
 
-def _build(broker_id: int, topic: TopicImage, job: LogJob, terms: ReplicationTerms) -> Partition | None:
+def _build(broker_id: int, topic: TopicImage, job: LogJob, clock: Clock, terms: ReplicationTerms) -> Partition | None:
     job.run()
     if job.log is None:
         return None
@@ -58,7 +60,7 @@ def _build(broker_id: int, topic: TopicImage, job: LogJob, terms: ReplicationTer
         leadership=leadership(topic.partitions[index]),
         assignment=assignment(topic.partitions[index]),
         high_watermark=job.high_watermark,
-        now_ms=job.now_ms,
+        now_ms=clock.elapsed_ms(),
         terms=terms,
     )
     return None if job.discard_if_unusable() else partition

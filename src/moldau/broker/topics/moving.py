@@ -145,7 +145,7 @@ class ReplicaMoves:
                 unsynced_bytes = 0
                 await services.flusher.flush(future)
                 continue
-            if self._throttle.is_exceeded(now_ms):
+            if self._throttle.is_exceeded(services.clock.elapsed_ms()):
                 await asyncio.sleep(THROTTLED_S)
                 continue
             piece = next_piece(source, future, bytes_max=PIECE_BYTES, now_ms=now_ms)
@@ -159,7 +159,7 @@ class ReplicaMoves:
                 return
             if source.truncations == truncations:
                 future.append_as_follower(memoryview(records), now_ms=now_ms)
-            self._throttle.record(len(records), now_ms)
+            self._throttle.record(len(records), services.clock.elapsed_ms())
             unsynced_bytes += len(records)
 
     async def _settle(self, source: PartitionLog, future: PartitionLog) -> None:

@@ -66,13 +66,13 @@ class HostedTopic:
         found = (self.serving.pop(index, None), self.made.pop(index, None))
         return [partition for partition in found if partition is not None]
 
-    def bring_up_to_date(self, index: int, now_ms: int) -> Partition | None:
+    def bring_up_to_date(self, index: int, elapsed_ms: int) -> Partition | None:
         """The partition, if it is here and has another leader or epoch than before, or followers for the first time."""
         partition = self.serving.get(index) or self.made.get(index)
         if partition is None:
             return None
         state, before = self.image.partitions[index], (partition.leadership, partition.replicas is None)
-        partition.lead(leadership(state), assignment(state), now_ms=now_ms)
+        partition.lead(leadership(state), assignment(state), now_ms=elapsed_ms)
         if partition.log.config is not self.config:
             partition.log.update_config(self.config)
         return None if (partition.leadership, partition.replicas is None) == before else partition

@@ -221,7 +221,7 @@ class Reconciliation:
         indexes = hosted.missing(self._broker_id, count_max=PARTITIONS_PER_SLICE)
         if indexes:
             jobs = prepare(self._directories, hosted, indexes, self._clock.now_ms())
-            work = partial(build, self._broker_id, hosted.image, jobs, terms=self._terms)
+            work = partial(build, self._broker_id, hosted.image, jobs, clock=self._clock, terms=self._terms)
             built = await asyncio.get_running_loop().run_in_executor(self._thread, work)
             self._take(hosted, jobs, built)
             if self._hosted.get(hosted.name) is not hosted:
@@ -249,7 +249,7 @@ class Reconciliation:
             assert partition is not None, "a job with a log has made a partition"
             if is_current and self._belongs_here(hosted, partition.index):
                 hosted.made[partition.index] = partition
-                hosted.bring_up_to_date(partition.index, job.now_ms)
+                hosted.bring_up_to_date(partition.index, self._clock.elapsed_ms())
                 if partition.log.offline is not None:
                     partition.go_offline()
             else:
@@ -336,7 +336,7 @@ class Reconciliation:
         while hosted.outdated and monotonic() < deadline:
             index = hosted.outdated.pop()
             try:
-                changed = hosted.bring_up_to_date(index, self._clock.now_ms())
+                changed = hosted.bring_up_to_date(index, self._clock.elapsed_ms())
                 if index in hosted.failed:  # whoever listens may not have been told
                     changed = hosted.serving.get(index)
                 if changed is not None and index in hosted.serving:

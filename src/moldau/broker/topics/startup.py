@@ -95,7 +95,7 @@ async def open_topics(
             pool = ThreadPoolExecutor(threads_per_directory, thread_name_prefix="moldau-recovery")
             open_pools.callback(pool.shutdown, cancel_futures=True)
             pools[str(path)] = pool
-        work = partial(build, broker_id, terms=terms)
+        work = partial(build, broker_id, clock=clock, terms=terms)
         await _open(turns, pools, work=work, directories=directories, progress=progress, stop=stop)
     progress.sum_up()
     return topics
