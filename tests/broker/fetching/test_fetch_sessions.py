@@ -6,6 +6,7 @@ import pytest
 
 from moldau.broker.fetching.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, INT32_MAX, FetchSessions, Plan
 from moldau.core.errors import ErrorCode
+from moldau.core.limits import FETCH_SESSION_PARTITIONS_MAX
 from moldau.wire.messages import FetchRequest
 from moldau.wire.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 
@@ -26,8 +27,10 @@ def request(
     return FetchRequest(session_id=session, session_epoch=epoch, topics=topics, forgotten_topics_data=forgotten)
 
 
-def sessions(*, sessions_max: int = 10, eviction_ms_min: int = 1000) -> FetchSessions:
-    return FetchSessions(sessions_max=sessions_max, eviction_ms_min=eviction_ms_min, seed=1)
+def sessions(*, sessions_max: int = 10, eviction_ms_min: int = 1000, partitions_max: int = 100_000) -> FetchSessions:
+    return FetchSessions(
+        sessions_max=sessions_max, eviction_ms_min=eviction_ms_min, partitions_max=partitions_max, seed=1
+    )
 
 
 def opened(known: FetchSessions, asked: FetchRequest, now_ms: int = 0) -> int:
@@ -119,3 +122,56 @@ def test_partitions_that_gave_something_go_to_the_end() -> None:
         "c",
         "a",
     ]
+
+
+def many(
+    *, first: int = 0, count: int = FETCH_SESSION_PARTITIONS_MAX, session: int = 0, epoch: int = INITIAL_EPOCH
+) -> FetchRequest:
+    asked = [FetchPartition(partition=index) for index in range(first, first + count)]
+    topics = [FetchTopic(topic="a", partitions=asked)]
+    return FetchRequest(session_id=session, session_epoch=epoch, topics=topics)
+
+
+def test_a_session_that_outgrows_what_one_request_can_ask_for_is_closed() -> None:
+    known = sessions()
+    session = opened(known, many())
+    assert session > 0
+    more = many(first=FETCH_SESSION_PARTITIONS_MAX, count=1, session=session, epoch=1)
+    assert known.plan(more, VERSION, 0) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(known) == 0
+    assert opened(known, many(count=FETCH_SESSION_PARTITIONS_MAX + 1)) == 0
+
+
+def test_all_sessions_together_remember_so_many_partitions() -> None:
+    known = sessions(partitions_max=10)
+    first, second = opened(known, many(count=6)), opened(known, many(count=4))
+    assert opened(known, many(count=1)) == 0
+    grown = many(first=6, count=1, session=first, epoch=1)
+    assert known.plan(grown, VERSION, 0) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert wanted(known.plan(request(session=second, epoch=1, forget=("a", 0)), VERSION, 0))
+    assert opened(known, many(count=7)) > 0, "what is closed or forgotten leaves room"
+    assert opened(known, many(count=8), now_ms=5000) > 0, "and so does what nobody uses"
+
+
+def test_a_large_session_takes_no_room_from_those_in_use_but_a_followers_does() -> None:
+    known = sessions(partitions_max=10, eviction_ms_min=1000)
+    small, large = opened(known, many(count=3)), opened(known, many(count=7))
+    for session in (small, large):
+        known.plan(request(session=session, epoch=1), VERSION, 1500)
+    assert opened(known, many(count=8), now_ms=2000) == 0
+    plan = known.plan(many(count=6), VERSION, 2000)
+    assert isinstance(plan, Plan)
+    assert known.open(plan.wanted, uses_topic_ids=False, now_ms=2000, is_of_replica=True) > 0
+    assert isinstance(known.plan(request(session=small, epoch=2), VERSION, 2000), Plan)
+    assert known.plan(request(session=large, epoch=2), VERSION, 2000) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_names_that_no_topic_can_have_are_not_remembered() -> None:
+    known = sessions()
+    plan = known.plan(request(("a" * 250, 0, 0)), VERSION, 0)
+    assert isinstance(plan, Plan)
+    assert not plan.opens_session
+    session = opened(known, request(("a" * 249, 0, 0)))
+    longer = request(("b" * 250, 0, 0), session=session, epoch=1)
+    assert known.plan(longer, VERSION, 0) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(known) == 0

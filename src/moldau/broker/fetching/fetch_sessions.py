@@ -7,6 +7,9 @@
 | id    | -1  | close that session; a full fetch without one |
 | id    | 0   | close that session; a full fetch that asks for a new one |
 | id    | n   | the n-th incremental fetch of that session |
+
+What a consumer fetches need not exist, so limits bound what is remembered. A session that grows beyond them is closed:
+its client begins anew with a full fetch, and fetches without a session where there is no room for one.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import TypeAlias
 
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_PARTITION_LEADER_EPOCH
+from moldau.core.limits import FETCH_SESSION_PARTITIONS_MAX, FETCH_SESSIONS_PARTITIONS_MAX, TOPIC_NAME_CHARS_MAX
 from moldau.replication.partition import Partition
 from moldau.wire.messages.fetch import FetchPartition, FetchRequest
 
@@ -147,9 +151,18 @@ class Plan:
 class FetchSessions:
     """All sessions of this broker, least recently used first."""
 
-    def __init__(self, *, sessions_max: int, eviction_ms_min: int, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sessions_max: int,
+        eviction_ms_min: int,
+        partitions_max: int = FETCH_SESSIONS_PARTITIONS_MAX,
+        seed: int | None = None,
+    ) -> None:
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
         self._sessions_max = sessions_max
+        self._partitions = 0  # of all sessions
+        self._partitions_max = partitions_max
         self._eviction_ms_min = eviction_ms_min
         self._random = random.Random(seed)
 
@@ -162,10 +175,11 @@ class FetchSessions:
         """`asked` is what `wanted_in_full` makes of the request, where that was done before."""
         uses_topic_ids = version >= TOPIC_IDS_SINCE
         if request.session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
-            self._sessions.pop(request.session_id, None)
+            self._close(request.session_id)
+            wants_session = request.session_epoch == INITIAL_EPOCH and version >= 7
             return Plan(
                 wanted_in_full(request, uses_topic_ids) if asked is None else asked,
-                opens_session=request.session_epoch == INITIAL_EPOCH and version >= 7,
+                opens_session=wants_session and _can_be_kept(request, uses_topic_ids),
             )
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -174,27 +188,50 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.uses_topic_ids != uses_topic_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        session.update(request, asked)
+        if not self._update(session, request, asked):
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if not session.wanted:
-            del self._sessions[session.id]
+            self._close(session.id)
             return Plan(wanted_in_full(request, uses_topic_ids) if asked is None else asked)
         session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.id)
         return Plan(session.wanted, session=session)
 
+    def _update(self, session: FetchSession, request: FetchRequest, asked: Mapping[WantedKey, Wanted] | None) -> bool:
+        """False when the session grew beyond its limits, and is closed."""
+        before = len(session.wanted)
+        session.update(request, asked)
+        count = len(session.wanted)
+        self._partitions += count - before
+        is_full = count > FETCH_SESSION_PARTITIONS_MAX or self._partitions > self._partitions_max
+        if (is_full and count > before) or not _can_be_kept(request, session.uses_topic_ids):
+            self._close(session.id)
+            return False
+        return True
+
+    def _close(self, session_id: int) -> None:
+        closed = self._sessions.pop(session_id, None)
+        if closed is not None:
+            self._partitions -= len(closed.wanted)
+
     def open(
         self, wanted: dict[WantedKey, Wanted], *, uses_topic_ids: bool, now_ms: int, is_of_replica: bool = False
     ) -> int:
         """Remember a full fetch; gives the new session's id, or 0 when there is no room for it."""
-        if len(self._sessions) >= self._sessions_max and not self._evict(len(wanted), now_ms, is_of_replica):
+        size = len(wanted)
+        if size > min(FETCH_SESSION_PARTITIONS_MAX, self._partitions_max):
             return NO_SESSION
+        while len(self._sessions) >= self._sessions_max or self._partitions + size > self._partitions_max:
+            if not self._evict(size, now_ms, is_of_replica):
+                return NO_SESSION
         session_id = self._random.randint(1, INT32_MAX)
         while session_id in self._sessions:
             session_id = self._random.randint(1, INT32_MAX)
         self._sessions[session_id] = FetchSession(
             session_id, wanted, uses_topic_ids=uses_topic_ids, is_of_replica=is_of_replica, now_ms=now_ms
         )
+        self._partitions += size
         return session_id
 
     def _evict(self, size: int, now_ms: int, is_for_replica: bool) -> bool:
@@ -206,16 +243,24 @@ class FetchSessions:
         if oldest is None:
             return False
         if now_ms - oldest.last_used_ms > self._eviction_ms_min:
-            del self._sessions[oldest_id]
+            self._close(oldest_id)
             return True
         consumers = [each for each in self._sessions.values() if not each.is_of_replica]
         if not is_for_replica:
             consumers = [each for each in consumers if now_ms - each.created_ms > self._eviction_ms_min]
-        smallest = min(consumers, key=lambda session: len(session.wanted), default=None)
-        if smallest is None or (len(smallest.wanted) > size and not is_for_replica):
+        lacks_slot = len(self._sessions) >= self._sessions_max
+        if not lacks_slot and not is_for_replica:
+            return False  # one large session is not worth many small ones
+        chosen = (min if lacks_slot else max)(consumers, key=lambda session: len(session.wanted), default=None)
+        if chosen is None or (len(chosen.wanted) > size and not is_for_replica):
             return False
-        del self._sessions[smallest.id]
+        self._close(chosen.id)
         return True
+
+
+def _can_be_kept(request: FetchRequest, uses_topic_ids: bool) -> bool:
+    """Not names that are longer than any topic's: each may have 32 KB."""
+    return uses_topic_ids or all(len(topic.topic) <= TOPIC_NAME_CHARS_MAX for topic in request.topics)
 
 
 def wanted_in_full(request: FetchRequest, uses_topic_ids: bool) -> dict[WantedKey, Wanted]:
