@@ -140,6 +140,13 @@ class ReplicatedBroker:
         )
         return self.call(ApiKey.PRODUCE, request, version)
 
+    def produce_with_another(self, topic: str, producer: ProducerIdAndEpoch) -> Any:
+        """To another topic without a transaction, and to `orders` the first batch of one."""
+        sent = {topic: batch([b"v"]), "orders": batch([b"v"], attributes=TRANSACTIONAL, producer=(*producer, 0))}
+        data = [TopicProduceData(name=each, partition_data=[PartitionProduceData(0, sent[each])]) for each in sent]
+        request = ProduceRequest(transactional_id=NAME, acks=-1, timeout_ms=60_000, topic_data=data)
+        return self.call(ApiKey.PRODUCE, request, SECOND_PROTOCOL)
+
     async def begin(self, name: str = NAME) -> ProducerIdAndEpoch:
         """A producer whose id and epoch are committed."""
         asking = asyncio.ensure_future(

@@ -6,11 +6,12 @@ from asyncio import Future
 from pathlib import Path
 
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import Offset
 from moldau.replication.partition import LeaderAndEpoch
 from moldau.wire.messages import ProduceResponse
 from tests.coordinator.loops import on_a_loop
-from tests.log.samples import NOW_MS
-from tests.replication.replicated import ALICE, BOB, LEADER, assigned, fetch
+from tests.log.samples import NOW_MS, batch
+from tests.replication.replicated import ALICE, BOB, LEADER, assigned, fetch, fetch_all, replicated
 from tests.replication.replicated_broker import ReplicatedBroker, row, some_turns
 
 
@@ -81,4 +82,24 @@ async def test_a_retry_waits_for_what_it_repeats(tmp_path: Path) -> None:
     broker.replicate("orders")
     assert row(await first).base_offset == row(await again).base_offset == 0
     assert broker.orders.log.end_offset == 1
+    await broker.stop()
+
+
+@on_a_loop
+async def test_records_that_went_while_a_coordinator_was_asked_are_not_acknowledged(tmp_path: Path) -> None:
+    """Others stand at their offsets, and are committed, when the leader leads again before the coordinator answers."""
+    broker = ReplicatedBroker(tmp_path)
+    other = broker.partitions["other"] = replicated(tmp_path / "other", topic="other")
+    producer = await broker.begin()
+    answer = broker.produce_with_another("other", producer)
+    assert (broker.orders.log.end_offset, other.log.end_offset) == (0, 1), "the coordinator was not heard yet"
+    other.lead(LeaderAndEpoch(ALICE, 1), assigned(ALICE, BOB, partition_epoch=1), now_ms=NOW_MS)
+    other.truncate_to(Offset(0), now_ms=NOW_MS)
+    other.log.append_as_follower(batch([b"of another leader"], leader_epoch=1), now_ms=NOW_MS)
+    other.lead(LeaderAndEpoch(LEADER, 2), assigned(partition_epoch=3), now_ms=NOW_MS)
+    fetch_all(other)
+    assert other.high_watermark == 1
+    response = await broker.while_replicating(answer)
+    errors = {topic.name: topic.partition_responses[0].error_code for topic in response.responses}
+    assert errors == {"orders": ErrorCode.NONE, "other": ErrorCode.NOT_LEADER_OR_FOLLOWER}
     await broker.stop()

@@ -271,7 +271,8 @@ def _append(
         data.index, 0, appended.first_offset, appended.log_append_time_ms, appended.log_start_offset
     )
     if partition.high_watermark <= appended.last_offset and work.acks == ALL:
-        work.delay().uncommitted.append(Uncommitted(partition, Offset(appended.last_offset + 1), row))
+        end_offset, epoch = Offset(appended.last_offset + 1), partition.leader_epoch
+        work.delay().uncommitted.append(Uncommitted(partition, end_offset, row, epoch))
     if partition.log.must_flush and work.acks:
         work.delay().to_flush.append(partition.log)
     return row

@@ -47,6 +47,14 @@ class Uncommitted(NamedTuple):
     partition: Partition
     end_offset: Offset
     row: PartitionProduceResponse
+    leader_epoch: int
+    """In which they were appended."""
+
+    @property
+    def is_there(self) -> bool:
+        """Not if they went with a leadership that was lost, whoever leads by now: others may stand at their offsets."""
+        partition, epoch = self.partition, self.leader_epoch
+        return partition.leader_epoch == epoch or partition.log.epoch_of(Offset(self.end_offset - 1)) == epoch
 
 
 class DelayedProduce:
@@ -70,9 +78,17 @@ class DelayedProduce:
     async def acknowledged(self, services: Services, timeout_ms: int) -> list[Uncommitted]:
         """Until the disk has what `flush.messages` asks for, and the replicas in sync have everything, or too late.
 
-        Each row has its error then. Gives what could not be acknowledged.
+        Each row has its error then. Gives what could not be acknowledged. Whoever waits hears of a leadership that is
+        lost, but a coordinator may have been asked for long before that.
         """
-        uncommitted = self.uncommitted
+        uncommitted: list[Uncommitted] = []
+        failed: list[Uncommitted] = []
+        for each in self.uncommitted:
+            if each.is_there:
+                uncommitted.append(each)
+            else:
+                each.row.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                failed.append(each)
         waits = [(each.partition, each.end_offset) for each in uncommitted]
         waiting = DelayedCommit(waits, timeout_ms=timeout_ms, loop=asyncio.get_running_loop())
         try:
@@ -80,7 +96,6 @@ class DelayedProduce:
             errors = await waiting.answer
         finally:
             waiting.answer.cancel()
-        failed = []
         for each, error in zip(uncommitted, errors, strict=True):
             if error is not ErrorCode.NONE:
                 each.row.error_code = error
