@@ -233,7 +233,13 @@ class LiveBroker:
         pools = server.threads(running)
         producer_ids, long_work, flusher = ProducerIds(controller), LongWork(), Flusher(pools.executor)
         replicating = replication(
-            config, controller, partitions, peers, current=lambda: self.services.config, flush=flusher.flush
+            config,
+            controller,
+            partitions,
+            peers,
+            current=lambda: self.services.config,
+            flush=flusher.flush,
+            long_work=long_work,
         )
         terms = terms_of(config, replicating)
         made = coordinators(

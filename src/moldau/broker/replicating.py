@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from moldau.broker.replication_throttles import receiving
+from moldau.coordinator.long_work import Slice
 from moldau.core.ids import NO_LEADER, TopicId
 from moldau.replication.assignment import IsrChange
 from moldau.replication.channel import ChannelError, ask_while
@@ -21,12 +25,16 @@ if TYPE_CHECKING:
     from moldau.broker.replication import Replication
 
 
+SHRUNK_AT_ONCE = 50  # partitions, before a look at the clock: a fraction of a millisecond
+
+
 class Replicating:
     def __init__(self, replication: Replication) -> None:
         self._of = replication
         self._fetchers: dict[tuple[int, int], ReplicaFetcher] = {}
         self._followed: dict[Key, ReplicaFetcher] = {}
         self._shrinking: asyncio.TimerHandle | None = None
+        self._is_stopped = False
         self._receiving = receiving(replication)
         self._isr = IsrChanges(
             self._ask_controller,
@@ -36,6 +44,7 @@ class Replicating:
         )
 
     async def stop(self) -> None:
+        self._is_stopped = True
         if self._shrinking is not None:
             self._shrinking.cancel()
         fetchers, self._fetchers = self._fetchers, {}
@@ -121,4 +130,13 @@ class Replicating:
         self._shrinking = None
         if led:
             self._shrink_later()
-            self._isr.shrink(led)
+            self._shrink_some(iter(led))
+
+    def _shrink_some(self, led: Iterator[Partition]) -> None:
+        """In slices: ten thousand partitions take tens of milliseconds."""
+        turn = Slice(asyncio.get_running_loop())
+        while not self._is_stopped and (some := list(islice(led, SHRUNK_AT_ONCE))):
+            self._isr.shrink(some)
+            if turn.is_over:
+                self._of.long_work.call(partial(self._shrink_some, led))
+                return

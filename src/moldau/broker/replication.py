@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.topics.partitions import Partitions
 from moldau.controller.image import ClusterImage
+from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import Clock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.support import RACK_AWARE_SELECTOR
@@ -40,6 +41,7 @@ class Replication:
         config: Callable[[], BrokerConfig],
         clock: Clock,
         flush: Callable[[PartitionLog], Awaitable[None]],
+        long_work: LongWork | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.partitions = partitions
@@ -48,6 +50,7 @@ class Replication:
         self.config = config
         self.clock = clock
         self.flush = flush
+        self.long_work = long_work or LongWork()
         self._work: Replicating | None = None
 
     def start(self) -> None:

@@ -11,6 +11,7 @@ from moldau.broker.replication import Replication
 from moldau.broker.topics.partitions import Partitions
 from moldau.controller.runtime import Controller
 from moldau.coordinator.journal import Flush
+from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.replication.assignment import ReplicationTerms
@@ -24,6 +25,7 @@ def replication(
     *,
     current: Callable[[], BrokerConfig],
     flush: Flush,
+    long_work: LongWork,
 ) -> Replication:
     """`current` is the configuration as it changes while the broker runs."""
     return Replication(
@@ -34,6 +36,7 @@ def replication(
         config=current,
         clock=SystemClock(),
         flush=flush,
+        long_work=long_work,
     )
 
 

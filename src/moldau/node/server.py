@@ -210,12 +210,13 @@ def serving(
     is_alone: bool,
 ) -> Services:
     """What handlers use."""
-    pools, partitions = threads(running), Partitions()
-    peers = peers_of(config, controller, running)
+    pools, partitions, peers = threads(running), Partitions(), peers_of(config, controller, running)
     others = None if is_alone else asking(config, controller, peers, running)
     producer_ids = ProducerIds(controller, elsewhere=None if others is None else others.producer_ids)
     flusher, long_work = Flusher(pools.executor), LongWork()
-    replicas = replication(config, controller, partitions, peers, current=lambda: services.config, flush=flusher.flush)
+    replicas = replication(
+        config, controller, partitions, peers, current=lambda: services.config, flush=flusher.flush, long_work=long_work
+    )
     terms = terms_of(config, replicas)
     made = coordinators(
         config,

@@ -137,6 +137,7 @@ class Node(Process):
             config=lambda: self._config,
             clock=clock,
             flush=flusher.flush,
+            long_work=long_work,
         )
         reconciliation = Reconciliation(
             self.broker_id,
