@@ -28,7 +28,7 @@ WriteMarker: TypeAlias = Callable[[TopicPartition, MarkersDue, int], "ErrorCode 
 class MarkerSender:
     """It waits for outcomes by asking its shard, which answers when there is one and it is committed."""
 
-    __slots__ = ("_abandoned", "_coordinator_epoch", "_retries", "_runtime", "_under_way", "_write_marker")
+    __slots__ = ("_coordinator_epoch", "_retries", "_runtime", "_under_way", "_write_marker")
 
     def __init__(
         self, runtime: Runtime[TransactionShard], *, coordinator_epoch: int, write_marker: WriteMarker
@@ -37,8 +37,7 @@ class MarkerSender:
         self._coordinator_epoch = coordinator_epoch
         self._write_marker = write_marker
         self._retries: dict[str, asyncio.Task[None]] = {}  # by transactional id
-        self._abandoned: set[str] = set()
-        self._under_way: set[str] = set()  # both of them
+        self._under_way: set[str] = set()  # these, and those that were given up
 
     async def run(self) -> None:
         try:
@@ -68,17 +67,19 @@ class MarkerSender:
 
     async def _mark(self, due: MarkersDue) -> None:
         answers = await self._write_all(due, due.partitions)
-        is_known = not any(isinstance(answer, Future) for answer in answers.values())
-        if is_known and not await self._left(due, answers) and self._is_noted(due):
-            return
+        if not any(isinstance(answer, Future) for answer in answers.values()):
+            left = await self._left(due, answers)
+            if left is None or (not left and self._is_noted(due)):
+                return
         # The others must not wait for a partition that may be away for long, nor for its replicas.
         rest = self._finish(due, answers)
         self._under_way.add(due.transactional_id)
         self._retries[due.transactional_id] = asyncio.get_running_loop().create_task(rest, name="markers again")
 
     async def _finish(self, due: MarkersDue, answers: Answers) -> None:
+        left: list[TopicPartition] | None = []
         try:
-            while (left := await self._left(due, answers)) or not self._is_noted(due):
+            while (left := await self._left(due, answers)) is not None and (left or not self._is_noted(due)):
                 await asyncio.sleep(RETRY_INTERVAL_S)
                 if self._runtime.is_stopped:
                     break
@@ -86,12 +87,18 @@ class MarkerSender:
                     answers = await self._write_all(due, left)
         finally:
             del self._retries[due.transactional_id]
-            if due.transactional_id not in self._abandoned:
+            if left is not None:
                 self._under_way.remove(due.transactional_id)
+
+    def _give_up(self, transactional_id: str) -> None:
+        """It is not asked for again while it is due; those that are due no longer are forgotten."""
+        is_prepared = self._runtime.machine.is_prepared
+        self._under_way = {each for each in self._under_way if each in self._retries or is_prepared(each)}
+        self._under_way.add(transactional_id)
 
     def _is_noted(self, due: MarkersDue) -> bool:
         """Complete the transaction, unless nobody may or need. False while the coordinator's log takes no facts."""
-        if self._runtime.is_stopped or due.transactional_id in self._abandoned:
+        if self._runtime.is_stopped:
             return True
         try:
             noted = self._runtime.write(lambda shard, now_ms: shard.decide_markers_written(due, now_ms), _refused)
@@ -117,8 +124,8 @@ class MarkerSender:
                 break
         return answers
 
-    async def _left(self, due: MarkersDue, answers: Answers) -> list[TopicPartition]:
-        """The partitions to try again."""
+    async def _left(self, due: MarkersDue, answers: Answers) -> list[TopicPartition] | None:
+        """The partitions to try again; None when the transaction is another coordinator's affair."""
         left: list[TopicPartition] = []
         for partition, answer in answers.items():
             error = await _answered(answer, partition, due)
@@ -126,9 +133,8 @@ class MarkerSender:
             if outcome is Outcome.GIVE_UP:
                 # Whoever fenced us writes the markers; the outcome stays in the log for whoever leads it next.
                 LOGGER.warning("the marker of %s for %s was refused: %s", due.transactional_id, partition, error.name)
-                self._abandoned.add(due.transactional_id)
-                self._under_way.add(due.transactional_id)
-                return []
+                self._give_up(due.transactional_id)
+                return None
             if outcome is Outcome.RETRY:
                 left.append(partition)
         return left

@@ -105,6 +105,9 @@ class TransactionShard:
     def markers_due(self) -> Iterator[MarkersDue]:
         return map(self._markers_due, self._prepared)
 
+    def is_prepared(self, transactional_id: str) -> bool:
+        return transactional_id in self._prepared
+
     def _markers_due(self, transactional_id: str) -> MarkersDue:
         due = markers_due(self.transactions[transactional_id])
         assert due is not None, "an id is among the prepared as long as its transaction is"
