@@ -332,20 +332,26 @@ def test_flushing_moves_the_recovery_point(tmp_path: Path) -> None:
     names = [path.removeprefix(log.path).lstrip("/").split(".")[-1] for path in rolled.paths]
     assert names == ["log", "index", "timeindex", "txnindex", "snapshot", "", "leader-epoch-checkpoint"]
     rolled.sync()
-    log.flushed(rolled.offset)
+    log.flushed(rolled)
     assert log.recovery_point == 2
     log.flush()
     assert (log.recovery_point, log.must_flush) == (3, False)
 
 
-def test_a_flush_that_ends_after_a_truncation_vouches_for_what_is_left(tmp_path: Path) -> None:
-    log = create(tmp_path)
+def test_a_flush_that_ends_after_a_truncation_does_not_vouch_for_what_came_since(tmp_path: Path) -> None:
+    """The records that it was about are gone, and those at their offsets may have been written after the fsync."""
+    log = create(tmp_path, config(flush_messages=1))
     append(log, b"a")
+    log.flush()
     append(log, b"b")
     point = log.flush_point()
     log.truncate_to(Offset(1), now_ms=NOW_MS)
-    log.flushed(point.offset)
-    assert log.recovery_point == 1
+    append(log, b"c")
+    point.sync()
+    log.flushed(point)
+    assert (log.recovery_point, log.must_flush) == (1, True)
+    log.flush()
+    assert log.recovery_point == 2
 
 
 def test_an_aborted_transaction_is_found_by_its_readers(tmp_path: Path) -> None:

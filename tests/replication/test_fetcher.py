@@ -120,7 +120,7 @@ class World:
         done = asyncio.get_running_loop().create_future()
         self.flushes.put_nowait(done)
         await done
-        log.flushed(log.end_offset)
+        log.flushed(log.flush_point())
 
     def _channel(self, purpose: str) -> Any:
         self.purposes.add(purpose)

@@ -16,6 +16,8 @@ class FlushPoint(NamedTuple):
 
     offset: Offset
     paths: tuple[str, ...]
+    truncations: int
+    """How many the log had been through then."""
 
     def sync(self) -> None:
         """May run in any thread: it works with names alone."""

@@ -106,8 +106,7 @@ class PartitionLog(Availability):
     ) -> PartitionLog:
         """An existing log. After a clean stop nothing is scanned; else everything from the recovery point on is."""
         start = recovery.Start(str(partition), config, clean, recovery_point, log_start_offset, now_ms, may_have_holes)
-        loaded = recovery.load(str(directory), start)
-        return cls(loaded, partition=partition, topic_id=topic_id)
+        return cls(recovery.load(str(directory), start), partition=partition, topic_id=topic_id)
 
     @property
     def directory(self) -> Path:
@@ -330,11 +329,12 @@ class PartitionLog(Availability):
         if self.epochs_dirty:
             paths.append(f"{self.path}/{EPOCHS_FILE}")
             self.epochs_dirty = False
-        return FlushPoint(offset, tuple(paths))
+        return FlushPoint(offset, tuple(paths), self.truncations)
 
-    def flushed(self, offset: Offset) -> None:
-        """Everything below the offset is on the disk, unless it was truncated meanwhile."""
-        self.recovery_point = max(self.recovery_point, min(offset, self.end_offset))
+    def flushed(self, point: FlushPoint) -> None:
+        """Everything before the point is on the disk, unless other records stand there since a truncation."""
+        if point.truncations == self.truncations:
+            self.recovery_point = max(self.recovery_point, point.offset)
 
     def flush_failed(self, failure: OSError) -> LogError:
         """A flush did not get through: if it was for lack of descriptors, the next one covers the same."""
@@ -347,7 +347,7 @@ class PartitionLog(Availability):
             point.sync()
         except OSError as failure:
             raise self.flush_failed(failure) from failure
-        self.flushed(point.offset)
+        self.flushed(point)
 
     def close(self) -> None:
         """Stop cleanly: everything is on the disk, and the next start needs to scan nothing."""

@@ -53,7 +53,7 @@ class Flusher:
         if work.cancelled():
             done.cancel()
         elif (failure := work.exception()) is None:
-            log.flushed(point.offset)
+            log.flushed(point)
             done.set_result(None)
         else:
             done.set_exception(log.flush_failed(failure) if isinstance(failure, OSError) else failure)
