@@ -226,6 +226,17 @@ def test_a_replica_that_never_fetched_is_late_however_young_the_clock_is() -> No
     assert world.fetch(ALICE, 1) == 1
 
 
+@pytest.mark.parametrize(("epochs", "committed"), [(1, 10), (2, 0)])
+def test_what_a_follower_had_counts_no_more_once_another_broker_may_have_led(epochs: int, committed: int) -> None:
+    """Images may be skipped: between two epochs of this leader, followers may have truncated for another one."""
+    world = World()
+    world.append(10)
+    world.fetch(BOB, 10)
+    world.assign({LEADER, ALICE, BOB}, leader_epoch=EPOCH + epochs, partition_epoch=1)
+    assert world.fetch(ALICE, 10) == committed
+    assert world.fetch(BOB, 10) == 10
+
+
 def test_one_change_of_the_isr_at_a_time() -> None:
     world = World({LEADER, ALICE})
     world.append()

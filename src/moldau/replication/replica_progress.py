@@ -28,12 +28,16 @@ class ReplicaProgress:
         self.caught_up_ms = NEVER_MS
         self.broker_epoch: int | None = None  # of the follower's last fetch
 
-    def begin_epoch(self, end_offset: Offset, *, is_in_sync: bool, now_ms: int) -> None:
+    def begin_epoch(self, end_offset: Offset, *, is_continued: bool, is_in_sync: bool, now_ms: int) -> None:
         """A leader's epoch begins where its log ends.
+
+        Unless it continues the leadership before, a follower may have truncated what it is known to have had.
 
         A follower that is not in sync counts as never caught up until it fetches: it must not hold the high watermark
         back for nothing, nor join the ISR by what it did in an earlier epoch.
         """
+        if not is_continued:
+            self.log_end_offset = self.log_start_offset = Offset(NO_OFFSET)
         if self.broker_epoch is not None:  # it fetched from this leader in the epoch before
             self.fetch_leader_end_offset = end_offset
             self.fetch_ms = now_ms if is_in_sync else NEVER_MS

@@ -73,10 +73,12 @@ class Replicas:
         self.followers = {each: self.followers.get(each) or ReplicaProgress() for each in others}
         self._commit_isr(assignment.isr, assignment.partition_epoch)
         if leader_epoch > self.leader_epoch:
+            is_continued = leader_epoch == self.leader_epoch + 1  # else another broker may have led in between
             self.leader_epoch = leader_epoch
             self.epoch_start_offset = end_offset
             for broker_id, follower in self.followers.items():
-                follower.begin_epoch(end_offset, is_in_sync=broker_id in assignment.isr, now_ms=now_ms)
+                is_in_sync = broker_id in assignment.isr
+                follower.begin_epoch(end_offset, is_continued=is_continued, is_in_sync=is_in_sync, now_ms=now_ms)
         if is_new_leader and high_watermark < end_offset:
             self._uncommitted.append((end_offset, UNKNOWN_BYTES))
 
