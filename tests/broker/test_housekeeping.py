@@ -52,6 +52,27 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
     run(test)
 
 
+def test_a_log_that_is_being_copied_to_another_log_directory_is_not_compacted(tmp_path: Path) -> None:
+    """Its copy may have a value already, and would come to where the tombstone was after that is gone."""
+
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+            with ThreadPoolExecutor(1) as executor:
+                moves = SimpleNamespace(future_of=lambda log: log if log.partition.topic == "orders" else None)
+                world = SimpleNamespace(
+                    config=BrokerConfig(), partitions=broker.partitions, directories=broker.directories, moves=moves
+                )
+                housekeeping = Housekeeping(cast("Services", world), executor)
+                await broker.follow(image(orders=1, other=1))
+                for partition in broker.partitions.all():
+                    partition.log.update_config(partition.log.config.override({"cleanup.policy": "compact"}))
+                assert [str(log.partition) for log, _ in housekeeping._compactable()] == ["other-0"]
+                world.moves = None
+                assert len(housekeeping._compactable()) == 2
+
+    run(test)
+
+
 def test_an_interval_of_nothing_is_no_reason_to_hold_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 

@@ -118,10 +118,14 @@ class Housekeeping:
             pass
 
     def _compactable(self) -> list[tuple[PartitionLog, int]]:
+        """Not what is being copied to another log directory: a tombstone could go, while the copy has what it hides."""
+        moves = self._services.moves
         return [
             (partition.log, partition.last_stable_offset)
             for partition in self._services.partitions.all()
-            if partition.log.config.compact and partition.log.offline is None
+            if partition.log.config.compact
+            and partition.log.offline is None
+            and (moves is None or moves.future_of(partition.log) is None)
         ]
 
     async def flush_due(self, now_ms: int) -> None:
