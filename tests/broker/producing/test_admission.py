@@ -23,7 +23,7 @@ from moldau.wire.messages.txn_offset_commit import (
 )
 from tests.coordinator.loops import on_a_loop
 from tests.log.samples import NOW_MS
-from tests.replication.replicated import LEADER, assigned
+from tests.replication.replicated import LEADER, assigned, replicated
 from tests.replication.replicated_broker import NAME, ORDERS, ReplicatedBroker, row, some_turns, until
 
 LONE = ("orders", GROUP_METADATA_TOPIC)
@@ -167,6 +167,20 @@ async def test_offsets_wait_too(tmp_path: Path) -> None:
     broker.replicate(TRANSACTION_STATE_TOPIC)
     ((committed,),) = [topic.partitions for topic in (await answer).topics]
     assert (committed.error_code, offsets.log.end_offset) == (ErrorCode.NONE, 1)
+    await broker.stop()
+
+
+@on_a_loop
+async def test_offsets_do_not_enter_a_partition_that_was_made_anew_meanwhile(tmp_path: Path) -> None:
+    """It left this broker and came back: the marker that ended the transaction may have come between."""
+    broker = ReplicatedBroker(tmp_path, lone=LONE)
+    answer = commit_offsets(broker, await broker.begin())
+    before = broker.partitions[GROUP_METADATA_TOPIC]
+    again = broker.partitions[GROUP_METADATA_TOPIC] = replicated(tmp_path / "again", topic=GROUP_METADATA_TOPIC)
+    broker.replicate(TRANSACTION_STATE_TOPIC)
+    ((refused,),) = [topic.partitions for topic in (await answer).topics]
+    assert (refused.error_code, again.log.end_offset) == (ErrorCode.INVALID_TXN_STATE, 0)
+    assert not before.log.producers.guards
     await broker.stop()
 
 

@@ -101,7 +101,7 @@ def _commit(
         producers = partition.log.producers
         guard = producers.guard(request.producer_id)
         return asyncio.ensure_future(
-            _commit_admitted(request, accepted, answer, context=context, producers=producers, guard=guard)
+            _commit_admitted(request, accepted, answer, context=context, where=where, producers=producers, guard=guard)
         )
     return _commit_now(request, accepted, answer, context)
 
@@ -112,6 +112,7 @@ async def _commit_admitted(
     answer: Future[ErrorCode],
     *,
     context: Context,
+    where: TopicPartition,
     producers: ProducerStates,
     guard: object,
 ) -> list[ErrorCode]:
@@ -119,7 +120,8 @@ async def _commit_admitted(
     try:
         await asyncio.wait([answer], timeout=ADMISSION_S_MAX)
         error = answer.result() if answer.done() else ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if error is ErrorCode.NONE and not producers.holds(guard):
+        partition = context.services.partitions.get(*where)  # which may have been made anew
+        if error is ErrorCode.NONE and (partition is None or not partition.log.producers.holds(guard)):
             error = ErrorCode.INVALID_TXN_STATE
         committed = _commit_now(request, accepted, error, context)
     finally:
