@@ -30,6 +30,7 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
         async with node(tmp_path) as broker:
             with ThreadPoolExecutor(1) as executor:
                 world = SimpleNamespace(
+                    clock=SystemClock(),
                     config=BrokerConfig(),
                     partitions=broker.partitions,
                     directories=broker.directories,
@@ -48,6 +49,36 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
                 await broker.follow(image(other=1, changed={"orders"}))
                 await housekeeping.flush_due(NOW_MS)
                 assert [str(log.partition) for log in housekeeping._unflushed_since_ms] == ["other-0"]
+
+    run(test)
+
+
+def test_a_clock_that_is_set_back_does_not_put_off_a_flush(tmp_path: Path) -> None:
+    """`flush.ms` is a promise about the disk, which has to be kept whatever the time is said to be."""
+
+    async def test() -> None:
+        async with node(tmp_path) as broker:
+            with ThreadPoolExecutor(1) as executor:
+                world = SimpleNamespace(
+                    clock=SimpleNamespace(elapsed_ms=lambda: 5),
+                    config=BrokerConfig(),
+                    partitions=broker.partitions,
+                    directories=broker.directories,
+                    flusher=Flusher(executor),
+                    long_work=LongWork(),
+                )
+                housekeeping = Housekeeping(cast("Services", world), executor)
+                await broker.follow(image(orders=1))
+                partition = broker.partitions.get("orders", 0)
+                assert partition is not None
+                append(partition)
+                partition.log.update_config(partition.log.config.override({"flush.ms": "1000"}))
+                await housekeeping.flush_due(NOW_MS)
+                world.clock.elapsed_ms = lambda: 1_005
+                await housekeeping.flush_due(NOW_MS - 3_600_000)
+                async with asyncio.timeout(60):
+                    while partition.log.unflushed_records:  # noqa: ASYNC110 - nobody tells of it
+                        await asyncio.sleep(0.001)
 
     run(test)
 

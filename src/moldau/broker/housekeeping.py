@@ -128,9 +128,9 @@ class Housekeeping:
             and (moves is None or moves.future_of(partition.log) is None)
         ]
 
-    async def flush_due(self, now_ms: int) -> None:
+    async def flush_due(self, _: int) -> None:
         """`flush.ms`, and segments that are full, for recovery to have less to read."""
-        since = self._unflushed_since_ms
+        since, elapsed_ms = self._unflushed_since_ms, self._services.clock.elapsed_ms()
         for deleted in [stored for stored in since if stored.is_deleted]:
             del since[deleted]
         async for partition in self._usable():
@@ -139,9 +139,9 @@ class Housekeeping:
                 since.pop(stored, None)
             elif (
                 stored.config.flush_ms < NEVER_MS
-                and now_ms - since.setdefault(stored, now_ms) >= stored.config.flush_ms
+                and elapsed_ms - since.setdefault(stored, elapsed_ms) >= stored.config.flush_ms
             ):
-                since[stored] = now_ms
+                since[stored] = elapsed_ms
                 self._watch(self._services.flusher.flush(stored), stored)
             elif stored.active.base_offset > stored.recovery_point:
                 self._watch(self._services.flusher.flush_rolled(stored), stored)
