@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from moldau.broker.context import Context, Peer
+from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.metadata import metadata
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.machine import apply
@@ -16,7 +17,7 @@ from moldau.controller.records import BrokerRegistered
 from moldau.core.config.broker import BrokerConfig
 from moldau.wire.api import ApiKey
 from moldau.wire.frame import RequestHeader
-from moldau.wire.messages import MetadataRequest, MetadataResponse
+from moldau.wire.messages import DescribeClusterRequest, DescribeClusterResponse, MetadataRequest, MetadataResponse
 from tests.controller.clusters import cluster
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ def brokers(image: ClusterImage, version: int, *, listener: str = "PLAINTEXT") -
     return [(each.node_id, each.port) for each in answer.brokers]
 
 
+def described(image: ClusterImage, *, with_fenced: bool = False) -> list[tuple[int, int, bool]]:
+    services = cast("Services", SimpleNamespace(image=image, config=BrokerConfig(), itself=ITSELF))
+    context = Context(services, RequestHeader(ApiKey.DESCRIBE_CLUSTER, 2, 0, "client"), Peer("PLAINTEXT", "host", 1))
+    answer = describe_cluster.call(DescribeClusterRequest(include_fenced_brokers=with_fenced), context)
+    assert isinstance(answer, DescribeClusterResponse)
+    return [(each.broker_id, each.port, each.is_fenced) for each in answer.brokers]
+
+
 def fenced(image: ClusterImage, *broker_ids: int) -> ClusterImage:
     return apply(image, [BrokerRegistered(replace(image.brokers[each], fenced=True)) for each in broker_ids])
 
@@ -49,6 +58,27 @@ def test_whoever_answers_is_named(version: int) -> None:
     """Else clients of one that lost its session forget it, and hear of it again from the next one that they ask."""
     assert brokers(fenced(cluster(brokers=3), 2), version) == [(1, 9092), (2, 19092), (3, 9092)]
     assert brokers(fenced(cluster(brokers=3), 1), version) == [(2, 9092), (3, 9092)]
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        ClusterImage(),
+        cluster(brokers=3),
+        fenced(cluster(brokers=3), 1),
+        fenced(cluster(brokers=3), 2),
+        fenced(cluster(brokers=3), 1, 2, 3),
+    ],
+)
+def test_a_description_of_the_cluster_names_the_brokers_that_metadata_names(image: ClusterImage) -> None:
+    assert [(broker_id, port) for broker_id, port, _ in described(image)] == brokers(image, 13)
+
+
+def test_a_description_says_who_is_fenced() -> None:
+    image = fenced(cluster(brokers=3), 1, 2)
+    assert described(image) == [(2, 19092, True), (3, 9092, False)]
+    assert described(image, with_fenced=True) == [(1, 9092, True), (2, 9092, True), (3, 9092, False)]
+    assert described(ClusterImage(), with_fenced=True) == [(2, 19092, True)], "it is not taken in yet"
 
 
 def test_nobody_is_told_of_another_listener() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import NOT_ASKED, ON_CLUSTER
 from moldau.broker.context import Context
+from moldau.broker.leaders import told_of
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
@@ -36,16 +37,19 @@ def describe_cluster(request: DescribeClusterRequest, context: Context) -> Descr
     return DescribeClusterResponse(
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
-        brokers=_brokers(image, context.peer.listener_name, with_fenced=request.include_fenced_brokers),
+        brokers=_brokers(image, context, with_fenced=request.include_fenced_brokers),
         cluster_authorized_operations=ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
     )
 
 
-def _brokers(image: ClusterImage, listener_name: str, *, with_fenced: bool) -> list[DescribeClusterBroker]:
+def _brokers(image: ClusterImage, context: Context, *, with_fenced: bool) -> list[DescribeClusterBroker]:
     return [
         DescribeClusterBroker(
-            broker_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack, is_fenced=broker.fenced
+            broker_id=broker_id,
+            host=host,
+            port=port,
+            rack=rack,
+            is_fenced=(known := image.brokers.get(broker_id)) is None or known.fenced,
         )
-        for broker in sorted(image.brokers.values(), key=lambda broker: broker.id)
-        if (endpoint := broker.endpoints.get(listener_name)) is not None and (with_fenced or not broker.fenced)
+        for broker_id, host, port, rack in told_of(image, context, with_fenced=with_fenced)
     ]

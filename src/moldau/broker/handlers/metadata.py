@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_CLUSTER, ON_TOPIC
 from moldau.broker.context import Context
-from moldau.broker.leaders import endpoints, offline_replicas
+from moldau.broker.leaders import offline_replicas, told_of
 from moldau.broker.requests.answers import Encoded, by_size
 from moldau.broker.topics.creation import auto_create
 from moldau.controller.image import ClusterImage, TopicImage
@@ -133,28 +133,12 @@ def _topic(topic: TopicImage, image: ClusterImage) -> MetadataResponseTopic:
     )
 
 
-def _brokers(image: ClusterImage, context: Context) -> list[tuple[int, str, int, str | None]]:
-    """Those that live, and whoever answers: it may be the first of all to come back, or have lost its session.
-
-    When nobody lives all of them are probably about to: brokers lose their sessions together when the metadata store is
-    gone. librdkafka forgets a broker that is not in an answer; one that it forgets and hears of again soon, it may
-    never connect with, and its consumers wait for ever.
-    """
-    itself, listener_name = context.services.itself, context.peer.listener_name
-    ids = image.brokers
-    found = endpoints(image, ids, listener_name) or endpoints(image, ids, listener_name, with_fenced=True)
-    if itself is None or any(broker_id == itself.id for broker_id, *_ in found):
-        return found
-    endpoint = itself.endpoints.get(listener_name)
-    return found if endpoint is None else sorted([*found, (itself.id, endpoint.host, endpoint.port, itself.rack)])
-
-
 def _response(request: MetadataRequest, context: Context, topics: list[MetadataResponseTopic]) -> MetadataResponse:
     image = context.services.image
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=rack)
-            for node_id, host, port, rack in _brokers(image, context)
+            for node_id, host, port, rack in told_of(image, context)
         ],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
