@@ -19,11 +19,10 @@ from moldau.controller.topic_changes import log_topic_changes
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
-from moldau.core.config.definitions import ConfigError
 from moldau.log.directories.log_directories import LogDirectories
+from moldau.node.dynamic_configs import reconfigure
 from moldau.node.log_directories import report_missing, set_strays_aside
 from moldau.node.replication import terms_of
-from moldau.node.running import StartFailed
 from moldau.replication.assignment import ReplicationTerms
 
 if TYPE_CHECKING:
@@ -50,34 +49,6 @@ def reconcile(
     )
     running.push_async_callback(reconciliation.stop, controller.settled)
     return reconciliation
-
-
-def configured(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
-    """The static configuration with what was changed while brokers ran."""
-    return config.with_dynamic(image.broker_config(""), image.broker_config(str(config.node_id)))
-
-
-def configured_at_start(config: BrokerConfig, image: ClusterImage) -> BrokerConfig:
-    """The file may have changed since: a value in it that doesn't go with a dynamic one looks right by itself."""
-    try:
-        return configured(config, image)
-    except ConfigError as wrong:
-        dynamic = {**image.broker_config(""), **image.broker_config(str(config.node_id))}
-        named = ", ".join(f"{name}={value}" for name, value in sorted(dynamic.items()))
-        raise StartFailed(f"{wrong} (with what was set while the broker ran: {named})") from wrong
-
-
-def reconfigure(services: Services, config: BrokerConfig, image: ClusterImage) -> None:
-    """Take over what was changed while brokers run, if it goes with what is set for this broker alone.
-
-    Whoever decided the change could not know that. Who leads and follows does not wait for a better one.
-    """
-    try:
-        services.config = configured(config, image)
-    except ConfigError as wrong:
-        LOGGER.error("a changed configuration does not go with this broker's own, which it keeps: %s", wrong)
-    else:
-        services.replication.reconfigured()
 
 
 async def open_partitions(

@@ -37,10 +37,11 @@ from moldau.log.open_files import segments_max
 from moldau.node.adoption import register
 from moldau.node.coordinators import coordinate, coordinators
 from moldau.node.data import open_data
+from moldau.node.dynamic_configs import configured
 from moldau.node.leadership import Halt, lead_again, watch_directories
 from moldau.node.listening import answer, bind, broker_image
 from moldau.node.log_directories import refuse_lost_log_dirs
-from moldau.node.opening import configured_at_start, open_partitions, reconcile
+from moldau.node.opening import open_partitions, reconcile
 from moldau.node.replication import replicate, replication, terms_of
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
 from moldau.store.store import MetadataStore, StoreError
@@ -230,7 +231,7 @@ def serving(
     services = Services(
         broker_id=config.node_id,
         api_versions=announced(TABLE),
-        config=configured_at_start(config, controller.image),
+        config=configured(config, controller.image),
         clock=SystemClock(),
         controller=controller,
         partitions=partitions,
