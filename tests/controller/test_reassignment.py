@@ -76,8 +76,17 @@ def test_a_cancellation_elects_nobody_uncleanly_unless_that_is_allowed() -> None
     moving = PartitionImage((3, 1), (3,), 3, 4, 4, adding_replicas=(3,), removing_replicas=(1,))
     message = "Unable to revert partition assignment for orders:0 because it would require an unclean leader election."
     assert cancel(image_of(moving)) == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+    for gone in (replace(moving, isr=(), leader=-1, elr=(3,)), replace(moving, isr=(), leader=-1, last_known_elr=(3,))):
+        assert cancel(image_of(gone)) == Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     allowed = cancel(image_of(moving, unclean_leader_election_enable="true"))
     assert allowed == PartitionImage((1,), (1,), 1, 5, 5, leader_recovery_state=1)
+
+
+def test_a_cancellation_leaves_it_to_an_eligible_replica_that_stays() -> None:
+    moving = PartitionImage((3, 1), (), -1, 4, 4, adding_replicas=(3,), removing_replicas=(1,), elr=(1, 3))
+    assert cancel(image_of(moving)) == PartitionImage((1,), (1,), 1, 5, 5)
+    unknown = replace(moving, elr=())
+    assert cancel(image_of(unknown)) == PartitionImage((1,), (), -1, 5, 5)
 
 
 @pytest.mark.parametrize(

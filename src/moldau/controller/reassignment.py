@@ -78,7 +78,9 @@ def _cancel(edits: PartitionEdits, topic: TopicImage, index: int) -> Refusal | N
         message = "Invalid replica assignment: addingReplicas contains all replicas."
         return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     isr = tuple(each for each in before.isr if each in replicas)
-    if not isr and before.isr and edits.terms(topic).election is not Election.UNCLEAN:
+    # Where nobody is in sync, the eligible ones are what there is, and after them the last leader.
+    having_most = set(before.isr or before.elr or before.last_known_elr)
+    if having_most.isdisjoint(replicas) and having_most and edits.terms(topic).election is not Election.UNCLEAN:
         message = (
             f"Unable to revert partition assignment for {topic.name}:{index} because it would require an unclean "
             "leader election."
