@@ -15,7 +15,7 @@ from moldau.broker.context import Services as RealServices
 from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.find_coordinator import find_coordinator
 from moldau.broker.handlers.metadata import metadata
-from moldau.controller.image import BrokerImage, ClusterImage
+from moldau.controller.image import BrokerImage, ClusterImage, without_leader
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER
@@ -79,3 +79,14 @@ def test_a_coordinator_is_to_be_looked_for_again() -> None:
 def test_it_is_not_among_the_brokers_of_the_cluster() -> None:
     answer = asked(describe_cluster.call, ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest(), 1)
     assert [broker.broker_id for broker in answer.brokers] == [2, 3]
+
+
+def test_topics_that_it_leads_nothing_of_are_not_copied() -> None:
+    """It looks at each image of the cluster until it is taken in again, and a cluster may have 100,000 partitions."""
+    led = replace(topic("led"), partitions=(partition(1, 2), partition(2, 1)))
+    others = replace(topic("others", number=101), partitions=(partition(2, 1), partition(2, 1)))
+    image = cluster(led, others, brokers=2)
+    shown = without_leader(image, 1)
+    assert shown.topics["others"] is image.topics["others"]
+    assert shown.topics["led"].partitions[1] is image.topics["led"].partitions[1]
+    assert [state.leader for state in shown.topics["led"].partitions] == [NO_LEADER, 2]

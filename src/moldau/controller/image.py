@@ -107,14 +107,15 @@ class ClusterImage:
 
 def without_leader(image: ClusterImage, broker_id: int) -> ClusterImage:
     """The same, but for what a broker leads: that is led by nobody."""
-
-    def led_by_others(state: PartitionImage) -> PartitionImage:
-        return msgspec.structs.replace(state, leader=NO_LEADER) if state.leader == broker_id else state
-
-    topics = {
-        name: msgspec.structs.replace(topic, partitions=tuple(map(led_by_others, topic.partitions)))
-        for name, topic in image.topics.items()
-    }
+    topics = dict(image.topics)
+    for name, topic in image.topics.items():
+        leaders = [state.leader for state in topic.partitions]
+        if broker_id in leaders:  # what stays keeps its object: a broker that lost its session does this for each image
+            partitions = list(topic.partitions)
+            for index, leader in enumerate(leaders):
+                if leader == broker_id:
+                    partitions[index] = msgspec.structs.replace(partitions[index], leader=NO_LEADER)
+            topics[name] = msgspec.structs.replace(topic, partitions=tuple(partitions))
     return replace(image, topics=topics)
 
 
