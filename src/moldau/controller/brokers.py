@@ -5,6 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from moldau.controller.image import BrokerImage, ClusterImage, Draft
+from moldau.controller.min_isr import least_min_isr
+from moldau.controller.partitions import clear_elrs
 from moldau.controller.records import BrokerEpochsGiven, BrokerRegistered, BrokerUnregistered
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -30,7 +32,11 @@ def broker_epoch_problem(image: ClusterImage, broker_id: int, broker_epoch: int)
 
 
 def apply_broker_registered(draft: Draft, record: BrokerRegistered) -> None:
+    before = least_min_isr(draft.image)
     draft.brokers()[record.broker.id] = record.broker
+    after = least_min_isr(draft.image)
+    if before is not None and after is not None and after < before:
+        clear_elrs(draft)
     if record.broker.epoch > draft.image.broker_epoch_max:
         draft.set(broker_epoch_max=record.broker.epoch)
 

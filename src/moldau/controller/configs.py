@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from moldau.controller.image import ClusterImage, Draft
+from moldau.controller.min_isr import MIN_ISR
 from moldau.controller.partitions import Refusal, clear_elrs, without_elr
 from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, THROTTLES, BrokerConfig, listener_key
@@ -44,8 +45,6 @@ class AlterConfigOp(IntEnum):
 
 
 _OPERATIONS = frozenset(AlterConfigOp)
-
-MIN_ISR = "min.insync.replicas"
 
 
 class ConfigChange(Struct, frozen=True):

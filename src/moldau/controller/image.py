@@ -34,6 +34,7 @@ class BrokerImage(msgspec.Struct, frozen=True, array_like=True):
     directories: dict[str, str] = {}  # the id of each log directory and where it was seen last
     incarnation: bytes = b""  # of the process, which a restart changes; empty as long as there was only this broker
     in_controlled_shutdown: bool = False
+    min_insync_replicas: int = 0  # in its own file; 0 where it did not tell
 
     @property
     def is_active(self) -> bool:

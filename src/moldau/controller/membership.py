@@ -156,6 +156,7 @@ def _image_of(registration: BrokerRegistration, epoch: int) -> BrokerImage:
         directories=registration.directories,
         incarnation=registration.incarnation,
         in_controlled_shutdown=registration.wants_shutdown,
+        min_insync_replicas=registration.min_insync_replicas,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from moldau.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION, level_of
 from moldau.controller.image import BrokerImage, ClusterImage, PartitionImage, TopicImage
+from moldau.controller.min_isr import least_min_isr, min_isr_of
 from moldau.controller.partition_changes import Election, Target, Terms, change_partition
 from moldau.controller.records import PartitionsChanged
 from moldau.core.config.broker import BrokerConfig
@@ -24,6 +25,7 @@ class PartitionEdits:
         known = image.brokers if brokers is None else brokers
         self.able: frozenset[int] = frozenset(broker.id for broker in known.values() if broker.is_active)
         """Brokers that may lead."""
+        self._least_min_isr = least_min_isr(image)
         self._terms: dict[bytes, Terms] = {}
         self._changed: dict[TopicId, dict[int, PartitionImage]] = {}
 
@@ -51,19 +53,19 @@ class PartitionEdits:
     def terms(self, topic: TopicImage) -> Terms:
         terms = self._terms.get(topic.id)
         if terms is None:
-            terms = self._terms[topic.id] = terms_of(self._image, topic, self._config)
+            terms = self._terms[topic.id] = self._terms_of(topic)
         return terms
+
+    def _terms_of(self, topic: TopicImage) -> Terms:
+        defaults = self._config.topic_defaults
+        of_topic = defaults.override(topic.configs) if topic.configs else defaults
+        min_isr = min_isr_of(topic, self._least_min_isr) or of_topic.min_insync_replicas
+        return Terms(
+            min_isr=min(min_isr, len(topic.partitions[0].replicas)),
+            election=Election.UNCLEAN if of_topic.unclean_leader_election_enable else Election.ONLINE,
+            has_elr=level_of(self._image, ELIGIBLE_LEADER_REPLICAS_VERSION) > 0,
+        )
 
     def records(self) -> tuple[PartitionsChanged, ...]:
         """One for each topic, however many of its partitions changed."""
         return tuple(PartitionsChanged(topic_id, states) for topic_id, states in self._changed.items())
-
-
-def terms_of(image: ClusterImage, topic: TopicImage, config: BrokerConfig) -> Terms:
-    defaults = config.topic_defaults
-    of_topic = defaults.override(topic.configs) if topic.configs else defaults
-    return Terms(
-        min_isr=min(of_topic.min_insync_replicas, len(topic.partitions[0].replicas)),
-        election=Election.UNCLEAN if of_topic.unclean_leader_election_enable else Election.ONLINE,
-        has_elr=level_of(image, ELIGIBLE_LEADER_REPLICAS_VERSION) > 0,
-    )

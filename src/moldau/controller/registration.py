@@ -31,6 +31,8 @@ class BrokerRegistration(msgspec.Struct, frozen=True, array_like=True):
     """Other brokers of which it heard nothing for as long as a session lasts, although it asks them."""
     goes_on: bool = False
     """Whether this very process was taken in before: what it told of its log directories is as it was."""
+    min_insync_replicas: int = 0
+    """What is in its own file, or Kafka's default, for topics without a value of their own."""
 
 
 LOGGER = logging.getLogger(__name__)

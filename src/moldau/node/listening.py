@@ -14,6 +14,7 @@ from moldau.broker.network.frame_budget import FrameBudget
 from moldau.broker.network.listener import ConnectionLimits, Listener, descriptors_for_connections
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
+from moldau.controller.min_isr import MIN_ISR
 from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.node.leadership import Halt
@@ -99,4 +100,5 @@ def broker_image(config: BrokerConfig, listeners: list[Listener], directories: L
         endpoints={each.name: Endpoint(each.host, each.port, each.security) for each in advertised},
         rack=config.optional_text("broker.rack"),
         directories={directories.directory_id(path): str(path) for path in directories.paths},
+        min_insync_replicas=config.int(MIN_ISR),
     )

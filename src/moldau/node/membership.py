@@ -66,6 +66,7 @@ class Membership:
             broker.directories,
             has_whole_logs=has_whole_logs,
             lost=lost,
+            min_insync_replicas=broker.min_insync_replicas,
         )
         self.is_followed = False
         """Whether what the image says of this broker is about this very process."""
