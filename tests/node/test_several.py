@@ -88,6 +88,18 @@ def test_brokers_are_told_of_and_end_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_a_stop_while_brokers_are_launched_is_one_of_all(tmp_path: Path) -> None:
+    with started(tmp_path, "--brokers", "12", "--port", "0") as command:
+        pid = command.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        deadline_s = time.monotonic() + START_S_MAX
+        while not children.read_text():
+            assert time.monotonic() < deadline_s, command.output
+        command.process.send_signal(signal.SIGTERM)
+        assert command.process.wait(START_S_MAX) == 0
+        assert "brokers started" not in command.output
+
+
 def test_one_that_dies_is_told_of_and_the_others_go_on(tmp_path: Path) -> None:
     with started(tmp_path, "--brokers", "2", "--port", "0") as command:
         brokers = command.brokers()

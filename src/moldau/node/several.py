@@ -63,7 +63,10 @@ class Several:
 
     async def start(self, wanted: Sequence[Member], config: BrokerConfig) -> None:
         """Together, for each waits for the cluster to take it in. If one can't start, none does."""
-        ready = [await self._launch(member, config, index) for index, member in enumerate(wanted)]
+        ready = []
+        for index, member in enumerate(wanted):
+            if not self._is_stopping.is_set():
+                ready.append(await self._launch(member, config, index))
         loop = asyncio.get_running_loop()
         waiting = [
             loop.run_in_executor(None, partial(await_ready, descriptor, timeout_s=START_S_MAX)) for descriptor in ready
@@ -79,7 +82,8 @@ class Several:
             await asyncio.gather(*waiting, return_exceptions=True)
             for descriptor in ready:
                 os.close(descriptor)
-        self._announce(wanted, listeners, config)
+        if not self._is_stopping.is_set():
+            self._announce(wanted, listeners, config)
 
     async def ended(self) -> int:
         await asyncio.gather(*(self._watch(broker_id) for broker_id in self._processes))
@@ -139,6 +143,8 @@ class Several:
             )
         finally:
             os.close(told)
+        if self._is_stopping.is_set():  # whoever stops all brokers did not know of this one
+            tell(self._processes[member.broker_id], signal.SIGTERM)
         return ready
 
     async def _watch(self, broker_id: int) -> None:
