@@ -134,13 +134,17 @@ def test_who_lost_records_is_eligible_for_nothing_and_the_last_leader_leads_if_n
     assert state(image).leader_recovery_state == RECOVERING
 
 
-def test_who_lost_its_disk_leads_nothing_that_others_have() -> None:
+@pytest.mark.parametrize("tells_what_is_kept", [False, True])
+def test_who_lost_its_disk_leads_nothing_that_others_have(tells_what_is_kept: bool) -> None:
+    empty = living(3, "empty", lost=True)
+    if tells_what_is_kept:
+        empty = replace(empty, lost={}, kept={})
     image = follow(follow(three((3, 1, 2)), living(3)))
     assert led(image) == (NO_LEADER, (), (3,))
-    image = follow(image, living(3, "empty", lost=True))
+    image = follow(image, empty)
     assert led(image) == (NO_LEADER, (), ())
     assert state(image).last_known_elr == (3,), "it led last, and has nothing of it"
-    image = follow(image, living(3, "empty", lost=True), living(1, "again"))
+    image = follow(image, empty, living(1, "again"))
     assert led(image) == (NO_LEADER, (), ())
     image = follow(image, living(3, "once more"), living(1, "again"))
     assert led(image) == (NO_LEADER, (), ()), "another start has not brought anything back"
@@ -154,6 +158,13 @@ def test_who_lost_its_disk_leads_nothing_that_others_have() -> None:
     altered = decide_alter_partition(elected, 1, elected.brokers[1].epoch, [wanted], config=CONFIG)
     joined = apply(elected, altered.records)
     assert (state(joined).isr, state(joined).lost) == ((1, 3), ()), "it has fetched what it lacked"
+
+
+def test_what_a_broker_kept_it_did_not_lose() -> None:
+    image = follow(follow(three((3, 1, 2), (3, 1, 2), (1, 2)), living(3)))
+    image = follow(image, replace(living(3, "again"), kept={topic_id(1): (1,)}))
+    assert [state(image, index).lost for index in range(3)] == [(3,), (), ()]
+    assert [led(image, index)[0] for index in range(2)] == [NO_LEADER, 3]
 
 
 def test_an_empty_leader_is_better_than_none_if_that_is_asked_for() -> None:

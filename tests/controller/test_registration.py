@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
-from moldau.controller.registration import BrokerRegistration, cut_off, encode_registration, serving
+from moldau.controller.registration import BrokerRegistration, cut_off, encode_registration, lost_or_kept, serving
+from moldau.core.ids import TopicId
 from moldau.store.store import Registration
-from tests.controller.clusters import ENDPOINTS
+from tests.controller.clusters import ENDPOINTS, cluster, partition, topic, topic_id
 
 
 def saying(**out_of_reach: tuple[int, ...]) -> list[BrokerRegistration]:
@@ -53,3 +55,21 @@ def test_registrations_of_brokers_before_this_field_are_read() -> None:
     fields = msgspec.msgpack.decode(encode_registration(plain).payload)
     before = msgspec.msgpack.encode(fields[:8])  # of which `lost` is the last
     assert serving([Registration(1, before)]) == [plain]
+
+
+def test_a_broker_tells_which_logs_it_lost_or_which_it_kept_whichever_is_less() -> None:
+    topics = [replace(topic(f"t{each}", number=each), partitions=(partition(1, 2), partition(2))) for each in (1, 2, 3)]
+    image = cluster(*topics, brokers=2)
+    assert lost_or_kept(image, 1, {}) == ({}, None)
+    assert lost_or_kept(image, 1, {topic_id(1): (0,)}) == ({topic_id(1): (0,)}, None)
+    two: dict[TopicId, tuple[int, ...]] = {topic_id(1): (0,), topic_id(2): (0,)}
+    assert lost_or_kept(image, 1, two) == ({}, {topic_id(3): (0,)})
+    assert lost_or_kept(image, 2, {each.id: (0, 1) for each in topics}) == ({}, {})
+
+
+def test_a_broker_that_lost_its_only_disk_fits_into_a_node_of_zookeeper() -> None:
+    topics = [topic(f"t{each}", number=each) for each in range(50_000)]
+    image = cluster(*topics, brokers=1)
+    lost, kept = lost_or_kept(image, 1, {each.id: (0,) for each in topics})
+    registration = encode_registration(BrokerRegistration(1, b"1", ENDPOINTS, lost=lost, kept=kept))
+    assert len(registration.payload) < 1_000

@@ -141,6 +141,20 @@ def test_a_change_of_a_registration_that_was_evicted_is_not_made_to_the_next_one
     run(test)
 
 
+def test_a_registration_that_the_service_would_not_take_is_refused() -> None:
+    """ZooKeeper hangs up on it, which looks like any connection that was lost, and it would be sent again for ever."""
+
+    async def test() -> None:
+        store, _ = await opened(Tree())
+        await store.register(Registration(1, b"1"))
+        with pytest.raises(StoreError, match=r"registration of broker 1 has 1,0.* bytes; the metadata store takes"):
+            await store.update(Registration(1, bytes(800_000)))
+        await store.update(Registration(1, bytes(700_000)))
+        await store.close()
+
+    run(test)
+
+
 def test_a_controller_that_could_not_resign_does_so_when_it_tries_again() -> None:
     async def test() -> None:
         tree = Tree()

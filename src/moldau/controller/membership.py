@@ -16,7 +16,7 @@ is right whatever a controller before this one had done of it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from moldau.controller.partition_changes import Target
 from moldau.controller.partition_edits import PartitionEdits
 from moldau.controller.partitions import Refusal, apply_partitions_changed
 from moldau.controller.records import BrokerRegistered, BrokerUnregistered, PartitionsChanged, Record
-from moldau.controller.registration import BrokerRegistration
+from moldau.controller.registration import BrokerRegistration, without
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -167,18 +167,27 @@ def returning(image: ClusterImage, registrations: Registrations, *, controller_i
         frozenset(each.id for each in new),
         started=frozenset(each.id for each in new if not each.goes_on),
         not_whole=frozenset(each.id for each in new if not each.has_whole_logs),
-        lost=_lost(new),
+        lost=_lost(image, new),
     )
 
 
-def _lost(registrations: Registrations) -> Mapping[TopicId, Mapping[int, frozenset[int]]]:
+def _lost(image: ClusterImage, registrations: Registrations) -> Mapping[TopicId, Mapping[int, frozenset[int]]]:
     found: dict[TopicId, dict[int, frozenset[int]]] = {}
     for each in registrations:
-        for topic_id, indexes in each.lost.items():
-            of_topic = found.setdefault(topic_id, {})
+        for topic_id, indexes in _lost_by(image, each):
             for index in indexes:
+                of_topic = found.setdefault(topic_id, {})
                 of_topic[index] = of_topic.get(index, frozenset()) | {each.id}
     return found
+
+
+def _lost_by(image: ClusterImage, registration: BrokerRegistration) -> Iterator[tuple[TopicId, Iterable[int]]]:
+    kept = registration.kept
+    if kept is None:
+        yield from registration.lost.items()
+        return
+    for topic in image.topics.values():
+        yield topic.id, without(topic, registration.id, kept.get(topic.id, ()))
 
 
 def decide_take_in(image: ClusterImage, registrations: Registrations, *, controller_id: int) -> Decision[list[int]]:

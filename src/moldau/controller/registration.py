@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from moldau.controller.image import Endpoint
+from moldau.controller.image import ClusterImage, Endpoint, TopicImage
 from moldau.core.ids import TopicId
 from moldau.store.store import DescribedEndpoint, Description, Registration
 
@@ -31,6 +31,8 @@ class BrokerRegistration(msgspec.Struct, frozen=True, array_like=True):
     """Other brokers of which it heard nothing for as long as a session lasts, although it asks them."""
     goes_on: bool = False
     """Whether this very process was taken in before: what it told of its log directories is as it was."""
+    kept: dict[TopicId, tuple[int, ...]] | None = None
+    """Instead of `lost`, where it is shorter: all that the cluster has on this broker is lost but these."""
     min_insync_replicas: int = 0
     """What is in its own file, or Kafka's default, for topics without a value of their own."""
 
@@ -39,6 +41,34 @@ LOGGER = logging.getLogger(__name__)
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(BrokerRegistration)
+
+
+def lost_or_kept(
+    image: ClusterImage, broker_id: int, lost: dict[TopicId, tuple[int, ...]]
+) -> tuple[dict[TopicId, tuple[int, ...]], dict[TopicId, tuple[int, ...]] | None]:
+    """What a registration says of logs that are gone. With its only disk a broker may lose more than a store's node can
+    hold, which is 1 MB in ZooKeeper, or some 30,000 topics."""
+    if not lost:
+        return {}, None
+    kept = {
+        topic.id: rest
+        for topic in image.topics.values()
+        if (rest := tuple(without(topic, broker_id, lost.get(topic.id, ()))))
+    }
+    return (lost, None) if _length(lost) <= _length(kept) else ({}, kept)
+
+
+def without(topic: TopicImage, broker_id: int, indexes: Collection[int]) -> Iterator[int]:
+    """The partitions that a topic has on a broker, but for some."""
+    others = frozenset(indexes)
+    return (
+        index for index, state in enumerate(topic.partitions) if broker_id in state.replicas and index not in others
+    )
+
+
+def _length(partitions: Mapping[TopicId, tuple[int, ...]]) -> int:
+    """About as many bytes; an id has 16, and what is around it."""
+    return sum(20 + 3 * len(indexes) for indexes in partitions.values())
 
 
 def encode_registration(registration: BrokerRegistration, *, cluster_id: str = "") -> Registration:

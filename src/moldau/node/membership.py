@@ -55,7 +55,9 @@ class Membership:
         cluster_id: str,
         has_whole_logs: bool,
         lost: dict[TopicId, tuple[int, ...]],
+        kept: dict[TopicId, tuple[int, ...]] | None = None,
     ) -> None:
+        """`lost` and `kept` are what the registration says of logs that are gone."""
         self._store = store
         self._cluster_id = cluster_id
         self._registration = BrokerRegistration(
@@ -66,6 +68,7 @@ class Membership:
             broker.directories,
             has_whole_logs=has_whole_logs,
             lost=lost,
+            kept=kept,
             min_insync_replicas=broker.min_insync_replicas,
         )
         self.is_followed = False
@@ -176,7 +179,7 @@ class Membership:
         self._registration = replace(self._registration, incarnation=os.urandom(INCARNATION_BYTES))
         if self.is_followed:
             # The cluster knows what was lost before the start, and this process has all that it acknowledged since.
-            self._registration = replace(self._registration, has_whole_logs=True, lost={}, goes_on=True)
+            self._registration = replace(self._registration, has_whole_logs=True, lost={}, kept=None, goes_on=True)
 
     async def leave(self, services: Services) -> None:
         """Have others lead what this broker leads, as far as there are others (controlled shutdown).

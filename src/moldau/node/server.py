@@ -154,6 +154,7 @@ def belong(
     place: Place, store: MetadataStore, services: Services, broker: BrokerImage, *, accept_lost_log_dirs: bool
 ) -> Membership:
     """To a cluster of several. As long as nobody else ever was in it, this broker is what it says it is."""
+    from moldau.controller.registration import lost_or_kept
     from moldau.node.kept_logs import has_whole_logs, lost_logs, note_boot
     from moldau.node.membership import Membership
 
@@ -161,14 +162,16 @@ def belong(
     controller, directories = services.controller, services.directories
     is_alone = controller.is_active and controller.image.brokers.keys() <= {broker.id}
     is_whole = has_whole_logs(directories)
+    image = controller.image
+    gone = {} if is_alone else lost_logs(image, directories, broker_id=broker.id, are_accepted=accept_lost_log_dirs)
+    lost, kept = lost_or_kept(image, broker.id, gone)
     membership = Membership(
         store,
         broker,
         cluster_id=directories.cluster_id,
         has_whole_logs=is_whole,
-        lost={}
-        if is_alone
-        else lost_logs(controller.image, directories, broker_id=broker.id, are_accepted=accept_lost_log_dirs),
+        lost=lost,
+        kept=kept,
     )
     membership.is_followed = is_alone
     note_boot(directories, are_cut=not (is_whole or is_alone))

@@ -23,6 +23,7 @@ from moldau.broker.requests.forwarding import Forwarding
 from moldau.broker.topics.partitions import Partitions
 from moldau.broker.topics.reconciliation import Reconciliation
 from moldau.controller.image import BrokerImage, Endpoint
+from moldau.controller.registration import lost_or_kept
 from moldau.controller.runtime import Controller
 from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig
@@ -97,9 +98,11 @@ class Node(Process):
         )
         is_alone = controller.is_active and controller.image.brokers.keys() <= {self.broker_id}
         is_whole = has_whole_logs(directories)
-        lost = lost_logs(controller.image, directories, broker_id=self.broker_id, are_accepted=False)
+        image = controller.image
+        gone = {} if is_alone else lost_logs(image, directories, broker_id=self.broker_id, are_accepted=False)
+        lost, kept = lost_or_kept(image, self.broker_id, gone)
         membership = Membership(
-            self._store, broker, cluster_id=CLUSTER_ID, has_whole_logs=is_whole, lost={} if is_alone else lost
+            self._store, broker, cluster_id=CLUSTER_ID, has_whole_logs=is_whole, lost=lost, kept=kept
         )
         self.membership = membership
         membership.is_followed = is_alone

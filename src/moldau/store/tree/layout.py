@@ -36,6 +36,7 @@ SNAPSHOTS = "/moldau/log/snapshots"
 PART_BYTES_MAX = (
     512 * 1024
 )  # half of jute.maxbuffer's 1 MB: a request has a path, checks and the head, too; etcd takes 1.5 MB, in base64
+REGISTRATION_BYTES_MAX = 1_000_000  # of jute.maxbuffer's 1,048,575, beyond which ZooKeeper just hangs up
 HEAD_VERSION = 1
 ENTRY_VERSION = 1
 BROKER_VERSION = 5  # of Apache Kafka's JSON
@@ -164,7 +165,11 @@ def encode_broker(registration: Registration, process: ProcessId, *, host: str, 
     if registration.description.rack is not None:
         fields["rack"] = registration.description.rack
     payload = base64.b64encode(registration.payload).decode()
-    return _json({**fields, "moldau": {"payload": payload, "process": {"host": host, **process._asdict()}}})
+    encoded = _json({**fields, "moldau": {"payload": payload, "process": {"host": host, **process._asdict()}}})
+    if len(encoded) > REGISTRATION_BYTES_MAX:
+        what = f"the registration of broker {registration.broker_id} has {len(encoded):,} bytes"
+        raise StoreError(f"{what}; the metadata store takes {REGISTRATION_BYTES_MAX:,}")
+    return encoded
 
 
 def decode_broker(path: str, data: bytes) -> tuple[bytes, ProcessId, str]:
