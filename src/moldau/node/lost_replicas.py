@@ -69,12 +69,14 @@ class RoomReports:
     async def _tell(self) -> ErrorCode:
         directories = self._services.directories
         full = {partition for path in directories.full for partition in directories.partitions_in(path)}
+        awaited = self._full - full
         has_room = {
             partition: parse_uuid(directories.directory_id(path))
             for path in directories.usable_paths
             for partition in directories.partitions_in(path)
-            if partition in self._full - full
+            if partition in awaited
         }
+        self._full &= full | has_room.keys()  # the others were deleted
         told = sorted(filter(self._can_be_done_without, full)) + sorted(has_room)
         for start in range(0, len(told), REPLICAS_MAX):
             some = told[start : start + REPLICAS_MAX]
@@ -82,7 +84,7 @@ class RoomReports:
             error = await _told(self._services, self._forwarding, replicas)
             if error is not ErrorCode.NONE:
                 return error
-            self._full = (self._full | set(some)) - has_room.keys()
+            self._full = {*self._full, *some} - (has_room.keys() & set(some))
         return ErrorCode.NONE
 
     def _can_be_done_without(self, partition: TopicPartition) -> bool:
