@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from moldau.core.limits import MIB
+
 ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
+# Or that much: a topic of 10,000 partitions is an entry of 190 KB, and ZooKeeper has all of them in memory.
+BYTES_PER_SNAPSHOT_MIN = 8 * MIB
 
 
 class LogLength:
@@ -29,4 +33,5 @@ class LogLength:
     @property
     def is_too_long(self) -> bool:
         """Only when as much was added as a snapshot costs, so that all snapshots together cost no more than appends."""
-        return self.entries >= ENTRIES_PER_SNAPSHOT_MIN and self._bytes >= self._snapshot_bytes
+        is_long = self.entries >= ENTRIES_PER_SNAPSHOT_MIN or self._bytes >= BYTES_PER_SNAPSHOT_MIN
+        return is_long and self._bytes >= self._snapshot_bytes
