@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from moldau.core.clock import SystemClock, elapsed_s
 from moldau.store.process import this_process
-from moldau.store.store import Registration, StoreError
+from moldau.store.store import START, MetadataEntry, Registration, StoreError, Tail
+from moldau.store.tree import layout
 from moldau.store.tree.client import (
     NO_SESSION,
     Change,
     Check,
     Create,
+    Delete,
     Node,
     NoNode,
     Operation,
@@ -25,7 +27,7 @@ from moldau.store.tree.client import (
     Unreachable,
 )
 from moldau.store.tree.store import TreeStore
-from tests.store.kinds import run
+from tests.store.kinds import run, until
 
 
 class Tree:
@@ -170,6 +172,56 @@ def test_a_controller_that_could_not_resign_does_so_when_it_tries_again() -> Non
         assert (await other.elect(2)).broker_id == 2
         await store.close()
         await other.close()
+
+    run(test)
+
+
+class SlowRemoval(Client):
+    """A service that takes long to remove entries of the log."""
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree)
+        self.removing = asyncio.Event()
+
+    async def commit(self, *operations: Operation) -> None:
+        if isinstance(operations[0], Delete) and operations[0].path.startswith(layout.ENTRIES):
+            await self.removing.wait()
+        await self.commit_once(*operations)
+
+
+def entries_in(tree: Tree) -> list[int]:
+    return sorted(int(path.rpartition("/")[2]) for path in tree.nodes if path.startswith(f"{layout.ENTRIES}/"))
+
+
+def test_nothing_waits_for_the_removal_of_what_a_snapshot_replaced() -> None:
+    """Thousands of entries take seconds, and a leader may have to be elected meanwhile."""
+
+    async def test() -> None:
+        tree = Tree()
+        client = SlowRemoval(tree)
+        store = await TreeStore.open(cast(Any, client), SystemClock())
+        await store.register(Registration(1, b"1"))
+        epoch = (await store.elect(1)).epoch
+        for text in (b"a", b"b", b"c"):
+            await store.append(text, controller_epoch=epoch)
+        await store.snapshot(b"ab", position=2, controller_epoch=epoch)
+        assert await store.append(b"d", controller_epoch=epoch) == 4
+        await store.snapshot(b"abc", position=3, controller_epoch=epoch)
+        assert entries_in(tree) == [1, 2, 3, 4]
+        client.removing.set()
+        await until(lambda: entries_in(tree) == [3, 4])
+        await until(lambda: store._log._removing is None)
+        del tree.nodes[layout.entry_path(3)]  # as if a removal had been interrupted
+        await store.snapshot(b"abcd", position=4, controller_epoch=epoch)
+        await until(lambda: entries_in(tree) == [])
+        client.removing.clear()
+        await store.append(b"e", controller_epoch=epoch)
+        for text in (b"abcde", b"the same"):
+            await store.snapshot(text, position=5, controller_epoch=epoch)
+        client.removing.set()
+        await until(lambda: store._log._removing is None)
+        assert await store.read(START) == Tail(MetadataEntry(5, b"the same"), [])
+        await store.close()
 
     run(test)
 

@@ -280,6 +280,10 @@ def test_snapshots_leave_nothing_behind(ensemble: Ensemble) -> None:
             folders = ("entries", "parts", "snapshots")
             return {folder: len(client.get_children(f"{kind.chroot}/moldau/log/{folder}")) for folder in folders}
 
+    async def until_there_are(**counts: int) -> None:
+        while await asyncio.to_thread(children) != counts:
+            pass
+
     async def test() -> None:
         large = bytes(1_200_000)
         async with kind.opened() as store:
@@ -287,10 +291,10 @@ def test_snapshots_leave_nothing_behind(ensemble: Ensemble) -> None:
             for text in (b"a", large, b"c"):
                 await store.append(text, controller_epoch=epoch)
             await store.snapshot(large, position=2, controller_epoch=epoch)
-            assert await asyncio.to_thread(children) == {"entries": 1, "parts": 0, "snapshots": 3}
+            await until_there_are(entries=1, parts=0, snapshots=3)
             await store.append(large, controller_epoch=epoch)
-            assert await asyncio.to_thread(children) == {"entries": 2, "parts": 3, "snapshots": 3}
+            await until_there_are(entries=2, parts=3, snapshots=3)
             await store.snapshot(b"all", position=4, controller_epoch=epoch)
-            assert await asyncio.to_thread(children) == {"entries": 0, "parts": 0, "snapshots": 1}
+            await until_there_are(entries=0, parts=0, snapshots=1)
 
     run(test)

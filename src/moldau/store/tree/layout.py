@@ -58,10 +58,9 @@ def part_paths(folder: str, position: int, tag: bytes, count: int) -> list[str]:
     return [f"{folder}/{position:019d}.{tag.hex()}.{number:05d}" for number in range(count)]
 
 
-def position_and_tag(part: str) -> tuple[int, bytes]:
-    """Of a part's name."""
-    position, tag, _ = part.split(".")
-    return int(position), bytes.fromhex(tag)
+def position_of(part: str) -> int:
+    """Of a part, by its name."""
+    return int(part.partition(".")[0])
 
 
 def cut(payload: bytes) -> list[bytes]:

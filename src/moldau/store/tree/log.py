@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -33,6 +34,8 @@ from moldau.store.tree.layout import Entry, Head, SnapshotReference
 
 AT_ONCE_MAX = 64  # entries that are asked for, or removed, at once: of the largest inline ones that is 32 MB
 
+LOGGER = logging.getLogger(__name__)
+
 
 class MetadataLog:
     def __init__(self, client: TreeClient) -> None:
@@ -40,6 +43,7 @@ class MetadataLog:
         self._changed = Signal()
         self._writing = asyncio.Lock()
         self._head = Head()  # as its only writer knows it
+        self._removing: asyncio.Task[None] | None = None
 
     async def prepare(self) -> None:
         """Make what a new cluster lacks. /moldau comes first, so what lacks it beside other nodes is not ours."""
@@ -90,9 +94,9 @@ class MetadataLog:
             head = replace(self._head, end=max(position, self._head.end), snapshot=reference)
             await self._commit_fenced(fence, Change(layout.HEAD, head.encode()))
             self._head = head
-            with contextlib.suppress(StoreError):  # what is left over is removed with the next one
-                await self._remove_replaced(head, reference, fence)
-                self._head = replace(head, first=max(head.first, position + 1))
+        if self._removing is None:  # else what is left over is removed with the next one
+            removal = self._remove_replaced(head, reference, fence)
+            self._removing = asyncio.create_task(removal, name="metadata-store-removal")
 
     async def read(self, position: int) -> Tail:
         await self._client.catch_up()
@@ -119,6 +123,8 @@ class MetadataLog:
             await changed.wait()
 
     def close(self) -> None:
+        if self._removing is not None:
+            self._removing.cancel()
         self._changed.fire()
 
     async def _read_head(self, *, watch: Signal | None = None) -> Head:
@@ -190,18 +196,37 @@ class MetadataLog:
                 raise fenced or StoreError(f"{where} refused a transaction: {refusal}") from refusal
 
     async def _remove_replaced(self, head: Head, snapshot: SnapshotReference, fence: Fence) -> None:
+        """While the controller goes on: of thousands of entries it takes seconds, in which a leader may have to be
+        elected. What is left over is removed with the next snapshot."""
+        try:
+            await self._remove(head, snapshot, fence)
+            async with self._writing:
+                self._head = replace(self._head, first=max(self._head.first, snapshot.position + 1))
+        except StoreError as wrong:
+            LOGGER.debug("what snapshot %d replaced is not removed yet: %s", snapshot.position, wrong)
+        except Exception:
+            LOGGER.exception("what snapshot %d replaced is not removed yet", snapshot.position)
+        finally:
+            self._removing = None
+
+    async def _remove(self, head: Head, snapshot: SnapshotReference, fence: Fence) -> None:
         """Entries may be removed by anybody, at any time; parts only by the controller: another may be writing some."""
         for positions in _at_once(range(head.first, snapshot.position + 1)):
-            await asyncio.gather(*map(self._remove_entry, positions))
-        for folder in (layout.PARTS, layout.SNAPSHOTS):
+            await self._remove_entries(positions)
+        # A later snapshot, which may be under way, has a position of its own, or the same.
+        for folder, end in ((layout.PARTS, snapshot.position + 1), (layout.SNAPSHOTS, snapshot.position)):
             for name in await self._client.children(folder):
-                position, tag = layout.position_and_tag(name)
-                if position <= snapshot.position and tag != snapshot.tag:
+                if layout.position_of(name) < end:
                     await self._commit_fenced(fence, Delete(f"{folder}/{name}"), done=Refusal.MISSING)
 
-    async def _remove_entry(self, position: int) -> None:
-        with contextlib.suppress(TransactionRefused):
-            await self._client.commit(Delete(layout.entry_path(position)))
+    async def _remove_entries(self, positions: range) -> None:
+        removals = [Delete(layout.entry_path(position)) for position in positions]
+        try:
+            await self._client.commit(*removals)
+        except TransactionRefused:  # some of them were removed before
+            for removal in removals:
+                with contextlib.suppress(TransactionRefused):
+                    await self._client.commit(removal)
 
     async def _create_if_missing(self, path: str, data: bytes) -> None:
         with contextlib.suppress(TransactionRefused):
