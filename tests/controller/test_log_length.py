@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from moldau.controller.log_length import BYTES_PER_SNAPSHOT_MIN, ENTRIES_PER_SNAPSHOT_MIN, LogLength
+from moldau.controller.log_length import (
+    BYTES_PER_SNAPSHOT_MIN,
+    ENTRIES_PER_SNAPSHOT_MAX,
+    ENTRIES_PER_SNAPSHOT_MIN,
+    LogLength,
+)
 from moldau.core.limits import MIB
 
 
@@ -31,3 +36,10 @@ def test_a_snapshot_is_paid_for_by_as_many_bytes_of_entries() -> None:
     length.read_snapshot(bytes(2 * BYTES_PER_SNAPSHOT_MIN))
     assert not added(length, 2 * BYTES_PER_SNAPSHOT_MIN // MIB - 1, MIB)
     assert added(length, 1, MIB)
+
+
+def test_no_start_reads_entries_without_number() -> None:
+    length = LogLength()
+    length.read_snapshot(bytes(5 * MIB))
+    assert not added(length, ENTRIES_PER_SNAPSHOT_MAX - 1, 100)
+    assert added(length, 1, 100)

@@ -7,6 +7,7 @@ from moldau.core.limits import MIB
 ENTRIES_PER_SNAPSHOT_MIN = 1_000  # reading that many entries at start takes milliseconds
 # Or that much: a topic of 10,000 partitions is an entry of 190 KB, and ZooKeeper has all of them in memory.
 BYTES_PER_SNAPSHOT_MIN = 8 * MIB
+ENTRIES_PER_SNAPSHOT_MAX = 10_000  # whatever a snapshot costs: to read as many from ZooKeeper takes 5 s at a start
 
 
 class LogLength:
@@ -32,6 +33,6 @@ class LogLength:
 
     @property
     def is_too_long(self) -> bool:
-        """Only when as much was added as a snapshot costs, so that all snapshots together cost no more than appends."""
+        """When as much was added as a snapshot costs, so that all snapshots together cost no more than appends."""
         is_long = self.entries >= ENTRIES_PER_SNAPSHOT_MIN or self._bytes >= BYTES_PER_SNAPSHOT_MIN
-        return is_long and self._bytes >= self._snapshot_bytes
+        return is_long and (self._bytes >= self._snapshot_bytes or self.entries >= ENTRIES_PER_SNAPSHOT_MAX)
