@@ -148,6 +148,14 @@ def test_who_may_not_be_forwarded_is_refused(cluster: moldau.EmbeddedCluster) ->
     assert ask(controller, request, 0).error_code == ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 7])
+def test_what_is_too_short_for_a_request_is_refused_without_ado(cluster: moldau.EmbeddedCluster, size: int) -> None:
+    controller = cluster.brokers[cluster.controller]
+    request = EnvelopeRequest(frame(CreateTopicsRequest(), CREATE_TOPICS)[:size], serialized(ANONYMOUS), LOCALHOST)
+    assert ask(controller, request, 0).error_code == ErrorCode.INVALID_REQUEST
+    assert "could not be answered" not in controller.output()
+
+
 @pytest.mark.parametrize(
     ("principal", "host", "error"),
     [

@@ -7,6 +7,7 @@ from ipaddress import ip_address
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Peer
+from moldau.broker.network.inbox import FRAME_BYTES_MIN
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.security.principals import deserialized
 from moldau.wire.api import ApiKey
@@ -33,7 +34,8 @@ async def envelope(request: EnvelopeRequest, context: Context) -> EnvelopeRespon
     except ProtocolViolation:
         return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     frame = memoryview(request.request_data)
-    if not dispatch.is_forwarded(int.from_bytes(frame[:KEY_BYTES], "big", signed=True)):
+    key = int.from_bytes(frame[:KEY_BYTES], "big", signed=True)
+    if len(frame) < FRAME_BYTES_MIN or not dispatch.is_forwarded(key):
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     if not services.controller.is_active:
         return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
