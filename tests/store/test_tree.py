@@ -226,6 +226,26 @@ def test_nothing_waits_for_the_removal_of_what_a_snapshot_replaced() -> None:
     run(test)
 
 
+def test_nothing_is_removed_of_a_log_that_was_moved() -> None:
+    """It begins with a snapshot: of the million entries before it, none was ever there."""
+
+    async def test() -> None:
+        tree = Tree()
+        store, client = await opened(tree)
+        await store.register(Registration(1, b"1"))
+        epoch = (await store.elect(1)).epoch
+        before = client.failures
+        await store.snapshot(b"moved", position=1_000_000, controller_epoch=epoch)
+        await until(lambda: store._log._removing is None)
+        assert await store.append(b"next", controller_epoch=epoch) == 1_000_001
+        assert before - client.failures < 10, "each request counts down"
+        await store.snapshot(b"both", position=1_000_001, controller_epoch=epoch)
+        await until(lambda: entries_in(tree) == [])
+        await store.close()
+
+    run(test)
+
+
 def test_whoever_waits_again_and_again_for_its_id_watches_it_once() -> None:
     """A client keeps each watch, and for etcd a connection with it."""
 

@@ -91,11 +91,17 @@ class MetadataLog:
             paths = layout.part_paths(layout.SNAPSHOTS, position, tag, len(parts))
             await self._put_parts(paths, parts, fence)
             reference = SnapshotReference(position, tag, len(parts), zlib.crc32(payload))
-            head = replace(self._head, end=max(position, self._head.end), snapshot=reference)
+            replaced = range(self._head.first, min(position, self._head.end) + 1)
+            head = replace(
+                self._head,
+                end=max(position, self._head.end),
+                first=self._head.first if replaced else max(self._head.first, position + 1),  # a log that was moved
+                snapshot=reference,
+            )
             await self._commit_fenced(fence, Change(layout.HEAD, head.encode()))
             self._head = head
         if self._removing is None:  # else what is left over is removed with the next one
-            removal = self._remove_replaced(head, reference, fence)
+            removal = self._remove_replaced(replaced, reference, fence)
             self._removing = asyncio.create_task(removal, name="metadata-store-removal")
 
     async def read(self, position: int) -> Tail:
@@ -195,11 +201,11 @@ class MetadataLog:
                 where = f"{self._client.service} at {self._client.servers}"
                 raise fenced or StoreError(f"{where} refused a transaction: {refusal}") from refusal
 
-    async def _remove_replaced(self, head: Head, snapshot: SnapshotReference, fence: Fence) -> None:
+    async def _remove_replaced(self, entries: range, snapshot: SnapshotReference, fence: Fence) -> None:
         """While the controller goes on: of thousands of entries it takes seconds, in which a leader may have to be
         elected. What is left over is removed with the next snapshot."""
         try:
-            await self._remove(head, snapshot, fence)
+            await self._remove(entries, snapshot, fence)
             async with self._writing:
                 self._head = replace(self._head, first=max(self._head.first, snapshot.position + 1))
         except StoreError as wrong:
@@ -209,9 +215,9 @@ class MetadataLog:
         finally:
             self._removing = None
 
-    async def _remove(self, head: Head, snapshot: SnapshotReference, fence: Fence) -> None:
+    async def _remove(self, entries: range, snapshot: SnapshotReference, fence: Fence) -> None:
         """Entries may be removed by anybody, at any time; parts only by the controller: another may be writing some."""
-        for positions in _at_once(range(head.first, snapshot.position + 1)):
+        for positions in _at_once(entries):
             await self._remove_entries(positions)
         # A later snapshot, which may be under way, has a position of its own, or the same.
         for folder, end in ((layout.PARTS, snapshot.position + 1), (layout.SNAPSHOTS, snapshot.position)):
