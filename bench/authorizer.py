@@ -15,9 +15,9 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 
 from bench.stalls import say
-from moldau.controller.acls import decide_create_acls, decide_delete_acls, matching_acls
 from moldau.controller.image import ClusterImage
 from moldau.controller.machine import apply
+from moldau.controller.settings.acls import decide_create_acls, decide_delete_acls, matching_acls
 from moldau.core.ids import AclId
 from moldau.security.acls.authorizer import Authorizer
 from moldau.security.acls.bindings import Acl, AclFilter

@@ -19,7 +19,7 @@ from bench.stalls import say
 from moldau.broker.topics.partitions import HostedTopic
 from moldau.controller.image import ClusterImage, Endpoint, TopicImage
 from moldau.controller.machine import apply, snapshot_records
-from moldau.controller.membership import (
+from moldau.controller.members.membership import (
     Cursor,
     decide_fence_missing,
     decide_restore,
@@ -27,9 +27,9 @@ from moldau.controller.membership import (
     decide_take_in,
     returning,
 )
-from moldau.controller.placement import Unplaceable, place
+from moldau.controller.members.registration import BrokerRegistration
+from moldau.controller.partitions.placement import Unplaceable, place
 from moldau.controller.records import TopicCreated, decode_records, encode_records
-from moldau.controller.registration import BrokerRegistration
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.ids import random_uuid

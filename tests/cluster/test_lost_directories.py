@@ -12,7 +12,7 @@ import pytest
 from moldau.embedded.members import new_cluster_id
 from moldau.embedded.process import Address
 from moldau.embedded.requests import create_topic, describe
-from moldau.node.kept_logs import BOOT_FILE, CUT
+from moldau.node.storage.kept_logs import BOOT_FILE, CUT
 from moldau.wire.messages import MetadataRequest, ProduceRequest
 from moldau.wire.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
 from moldau.wire.messages.metadata import MetadataRequestTopic

@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from moldau.controller.elections import decide_balance_leaders, decide_elect_leaders, imbalanced
-from moldau.controller.failed_directories import LOST, UNASSIGNED, ReplicaInDirectory, decide_assign_replicas_to_dirs
-from moldau.controller.features import ELIGIBLE_LEADER_REPLICAS_VERSION
 from moldau.controller.image import RECOVERING, ClusterImage, PartitionImage
-from moldau.controller.isr_changes import InSync, WantedIsr, decide_alter_partition
-from moldau.controller.leaders import PREFERRED, UNCLEAN
 from moldau.controller.machine import apply, snapshot_records
-from moldau.controller.membership import (
+from moldau.controller.members.failed_directories import (
+    LOST,
+    UNASSIGNED,
+    ReplicaInDirectory,
+    decide_assign_replicas_to_dirs,
+)
+from moldau.controller.members.membership import (
     Cursor,
     decide_fence_broker,
     decide_fence_missing,
@@ -33,9 +34,13 @@ from moldau.controller.membership import (
     decide_unregister_broker,
     returning,
 )
-from moldau.controller.reassignment import WantedReplicas, decide_reassign
+from moldau.controller.members.registration import BrokerRegistration
+from moldau.controller.partitions.elections import decide_balance_leaders, decide_elect_leaders, imbalanced
+from moldau.controller.partitions.isr_changes import InSync, WantedIsr, decide_alter_partition
+from moldau.controller.partitions.leaders import PREFERRED, UNCLEAN
+from moldau.controller.partitions.reassignment import WantedReplicas, decide_reassign
 from moldau.controller.records import ClusterCreated, FeaturesFinalized, Record, decode_records, encode_records
-from moldau.controller.registration import BrokerRegistration
+from moldau.controller.settings.features import ELIGIBLE_LEADER_REPLICAS_VERSION
 from moldau.controller.topics import NewTopic, decide_create_topics
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision

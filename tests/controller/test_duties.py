@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from moldau.controller.duties import Duties
 from moldau.controller.image import ClusterImage, PartitionImage, TopicImage
+from moldau.controller.members.registration import BrokerRegistration, encode_registration
 from moldau.controller.records import PartitionsChanged
-from moldau.controller.registration import BrokerRegistration, encode_registration
 from moldau.controller.runtime import Controller
 from moldau.controller.topics import NewTopic, decide_create_topics
 from moldau.core.config.broker import BrokerConfig

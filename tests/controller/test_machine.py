@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from moldau.controller.acls import decide_create_acls, decide_delete_acls
-from moldau.controller.configs import ConfigChange, ResourceChange, decide_incremental_alter_configs
 from moldau.controller.image import ClusterImage, Draft, PartitionImage
 from moldau.controller.machine import apply, apply_to_draft, decide_create_cluster, snapshot_records
-from moldau.controller.partitions import MorePartitions, decide_create_partitions
+from moldau.controller.partitions.states import MorePartitions, decide_create_partitions
 from moldau.controller.producer_ids import decide_allocate_producer_ids
 from moldau.controller.records import PartitionsChanged, Record, UnknownRecord, decode_records, encode_records
-from moldau.controller.scram_credentials import (
+from moldau.controller.settings.acls import decide_create_acls, decide_delete_acls
+from moldau.controller.settings.configs import ConfigChange, ResourceChange, decide_incremental_alter_configs
+from moldau.controller.settings.scram_credentials import (
     CredentialDeletion,
     CredentialUpsertion,
     decide_alter_scram_credentials,

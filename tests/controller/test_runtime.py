@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from moldau.controller import log_length, records, subscriptions
-from moldau.controller.brokers import decide_register_broker
 from moldau.controller.image import NO_CONTROLLER, BrokerImage, ClusterImage
+from moldau.controller.members.brokers import decide_register_broker
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.records import TopicDeleted
 from moldau.controller.runtime import Controller

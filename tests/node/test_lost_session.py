@@ -20,7 +20,7 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER
 from moldau.core.topic_names import GROUP_METADATA_TOPIC
-from moldau.node.membership import Membership
+from moldau.node.cluster.membership import Membership
 from moldau.wire.api import ApiKey
 from moldau.wire.frame import RequestHeader
 from moldau.wire.messages import DescribeClusterRequest, FindCoordinatorRequest, MetadataRequest

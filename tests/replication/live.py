@@ -38,9 +38,10 @@ from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER, TopicPartition, random_uuid
 from moldau.log.directories.log_directories import LogDirectories
-from moldau.node import listening, opening, server
+from moldau.node import listening, server
+from moldau.node.cluster.replication import replicate, replication, terms_of
 from moldau.node.coordinators import coordinate, coordinators
-from moldau.node.replication import replicate, replication, terms_of
+from moldau.node.storage import opening
 from moldau.replication.partition import Partition
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.alter_partition import (

@@ -12,15 +12,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from moldau.controller.elections import (
-    decide_balance_leaders,
-    decide_elect_unclean,
-    imbalanced,
-    leaderless,
-)
 from moldau.controller.image import BrokerImage, ClusterImage, TopicImage
-from moldau.controller.leaders import ELECTIONS_MAX
-from moldau.controller.membership import (
+from moldau.controller.members.membership import (
     SCANNED_MAX,
     Cursor,
     Registrations,
@@ -31,7 +24,14 @@ from moldau.controller.membership import (
     decide_take_in,
     returning,
 )
-from moldau.controller.registration import cut_off, serving
+from moldau.controller.members.registration import cut_off, serving
+from moldau.controller.partitions.elections import (
+    decide_balance_leaders,
+    decide_elect_unclean,
+    imbalanced,
+    leaderless,
+)
+from moldau.controller.partitions.leaders import ELECTIONS_MAX
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode

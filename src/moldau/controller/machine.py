@@ -6,21 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from moldau.controller.acls import apply_acl_created, apply_acl_deleted
-from moldau.controller.brokers import (
+from moldau.controller.image import ClusterImage, Draft
+from moldau.controller.members.brokers import (
     apply_broker_epochs_given,
     apply_broker_registered,
     apply_broker_unregistered,
 )
-from moldau.controller.configs import (
-    apply_broker_configs_changed,
-    apply_group_configs_changed,
-    apply_topic_configs_changed,
-)
-from moldau.controller.features import apply_features_finalized
-from moldau.controller.image import ClusterImage, Draft
-from moldau.controller.leaders import apply_leaders_changed
-from moldau.controller.partitions import (
+from moldau.controller.partitions.leaders import apply_leaders_changed
+from moldau.controller.partitions.states import (
     apply_partitions_added,
     apply_partitions_changed,
     apply_partitions_removed,
@@ -48,7 +41,14 @@ from moldau.controller.records import (
     TopicCreated,
     TopicDeleted,
 )
-from moldau.controller.scram_credentials import (
+from moldau.controller.settings.acls import apply_acl_created, apply_acl_deleted
+from moldau.controller.settings.configs import (
+    apply_broker_configs_changed,
+    apply_group_configs_changed,
+    apply_topic_configs_changed,
+)
+from moldau.controller.settings.features import apply_features_finalized
+from moldau.controller.settings.scram_credentials import (
     apply_scram_credential_removed,
     apply_scram_credential_set,
     scram_credential_records,

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from moldau.controller.brokers import broker_epoch_problem
 from moldau.controller.image import ClusterImage, Draft
+from moldau.controller.members.brokers import broker_epoch_problem
 from moldau.controller.records import ProducerIdsAllocated
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode

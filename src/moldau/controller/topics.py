@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
-from moldau.controller.partitions import Refusal, assigned_partition
-from moldau.controller.placement import Unplaceable, place
+from moldau.controller.partitions.placement import Unplaceable, place
+from moldau.controller.partitions.states import Refusal, assigned_partition
 from moldau.controller.records import TopicCreated, TopicDeleted
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError

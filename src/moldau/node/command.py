@@ -32,7 +32,7 @@ from moldau.node.running import Halted, StartFailed
 from moldau.node.supervisor import STOPPING, notify_supervisor
 
 if TYPE_CHECKING:
-    from moldau.node.membership import Place
+    from moldau.node.cluster.membership import Place
 
 LOGGER = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ def broker_number(text: str) -> int:
 
 
 def run_all(config: BrokerConfig, options: Namespace) -> int:
-    from moldau.node.several import run_several
+    from moldau.node.cluster.several import run_several
 
     return FAILED if uvloop.run(run_several(config, options)) else OK
 
@@ -224,11 +224,11 @@ def place_of(config: BrokerConfig, options: Namespace) -> Place | None:
     """None for a broker alone."""
     if config.metadata_service is None and options.member_of is None:
         return None
-    from moldau.node.membership import Place
+    from moldau.node.cluster.membership import Place
 
     if config.metadata_service is None:
         return Place(options.member_of, options.members)
-    from moldau.node.metadata_service import check_connect
+    from moldau.node.cluster.metadata_service import check_connect
 
     check_connect(config.metadata_service)
     return Place(options.member_of, BROKERS_ANY)

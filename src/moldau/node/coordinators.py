@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from moldau.broker.context import Services
 from moldau.broker.producing.marker_appends import MarkerAppends
 from moldau.broker.topics.partitions import Partitions
-from moldau.controller.features import TRANSACTION_VERSION, level_of
 from moldau.controller.image import ClusterImage
 from moldau.controller.producer_ids import ProducerIds
 from moldau.controller.runtime import Controller
+from moldau.controller.settings.features import TRANSACTION_VERSION, level_of
 from moldau.coordinator.journal import Flush
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock

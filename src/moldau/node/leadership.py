@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.broker.context import Services
-from moldau.controller.leaders import decide_lead_again, decide_leaderless
+from moldau.controller.partitions.leaders import decide_lead_again, decide_leaderless
 from moldau.core.errors import ApiError
 from moldau.core.ids import TopicPartition
 from moldau.log.failure import NotUndone
@@ -19,7 +19,7 @@ from moldau.store.sqlite import SqliteStore
 from moldau.store.store import MetadataStore, StoreError
 
 if TYPE_CHECKING:
-    from moldau.node.lost_replicas import RoomReports
+    from moldau.node.storage.lost_replicas import RoomReports
 
 LOGGER = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def _when_room_changes(services: Services) -> Callable[[], None]:
         if services.forwarding is None:
             return
         if not reports:
-            from moldau.node.lost_replicas import RoomReports
+            from moldau.node.storage.lost_replicas import RoomReports
 
             reports.append(RoomReports(services, services.forwarding))
         reports[0].report()
@@ -99,8 +99,8 @@ def watch_directories(services: Services, store: MetadataStore, halt: Halt) -> N
 async def _give_up_leading(services: Services, partitions: list[TopicPartition]) -> None:
     if services.forwarding is not None:
         # Imported here because a broker that is alone has nobody to lead in its place.
-        from moldau.node.kept_logs import note_failure
-        from moldau.node.lost_replicas import report_lost
+        from moldau.node.storage.kept_logs import note_failure
+        from moldau.node.storage.lost_replicas import report_lost
 
         note_failure(services.directories)
         await report_lost(services, services.forwarding, partitions)

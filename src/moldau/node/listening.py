@@ -14,7 +14,7 @@ from moldau.broker.network.frame_budget import FrameBudget
 from moldau.broker.network.listener import ConnectionLimits, Listener, descriptors_for_connections
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
-from moldau.controller.min_isr import MIN_ISR
+from moldau.controller.partitions.min_isr import MIN_ISR
 from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.node.leadership import Halt

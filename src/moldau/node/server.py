@@ -34,21 +34,21 @@ from moldau.core.errors import ApiError
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.log.open_files import segments_max
-from moldau.node.adoption import register
+from moldau.node.cluster.replication import replicate, replication, terms_of
 from moldau.node.coordinators import coordinate, coordinators
-from moldau.node.data import open_data
 from moldau.node.dynamic_configs import configured
 from moldau.node.leadership import Halt, lead_again, watch_directories
 from moldau.node.listening import answer, bind, broker_image
-from moldau.node.log_directories import refuse_lost_log_dirs
-from moldau.node.opening import open_partitions, reconcile
-from moldau.node.replication import replicate, replication, terms_of
 from moldau.node.running import BoundListener, Halted, Running, StartFailed
+from moldau.node.storage.adoption import register
+from moldau.node.storage.data import open_data
+from moldau.node.storage.log_directories import refuse_lost_log_dirs
+from moldau.node.storage.opening import open_partitions, reconcile
 from moldau.store.store import MetadataStore, StoreError
 
 if TYPE_CHECKING:
-    from moldau.node.membership import Membership, Place
-    from moldau.node.others import OtherBrokers
+    from moldau.node.cluster.membership import Membership, Place
+    from moldau.node.cluster.others import OtherBrokers
 
 LOGGER = logging.getLogger(__name__)
 
@@ -154,9 +154,9 @@ def belong(
     place: Place, store: MetadataStore, services: Services, broker: BrokerImage, *, accept_lost_log_dirs: bool
 ) -> Membership:
     """To a cluster of several. As long as nobody else ever was in it, this broker is what it says it is."""
-    from moldau.controller.registration import lost_or_kept
-    from moldau.node.kept_logs import has_whole_logs, lost_logs, note_boot
-    from moldau.node.membership import Membership
+    from moldau.controller.members.registration import lost_or_kept
+    from moldau.node.cluster.membership import Membership
+    from moldau.node.storage.kept_logs import has_whole_logs, lost_logs, note_boot
 
     services.brokers_expected = place.brokers
     controller, directories = services.controller, services.directories
@@ -180,8 +180,8 @@ def belong(
 
 def heed_others(services: Services, store: MetadataStore, membership: Membership, running: AsyncExitStack) -> None:
     """Brokers whose processes have ended, and brokers that are out of reach, this one for the others perhaps."""
-    from moldau.node.evidence import Evidence
-    from moldau.node.reachability import Reachability
+    from moldau.node.cluster.evidence import Evidence
+    from moldau.node.cluster.reachability import Reachability
 
     assert services.peers is not None, "a broker of a cluster has others"
     evidence = Evidence(services.controller, store, listener_name=services.peers.listener_name)
@@ -265,7 +265,7 @@ def peers_of(config: BrokerConfig, controller: Controller, running: AsyncExitSta
 
 def asking(config: BrokerConfig, controller: Controller, peers: Peers, running: AsyncExitStack) -> OtherBrokers:
     """Imported here because a broker that is alone asks nobody."""
-    from moldau.node.others import other_brokers
+    from moldau.node.cluster.others import other_brokers
 
     return other_brokers(config, controller, peers, running)
 

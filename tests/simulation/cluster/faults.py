@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from moldau.controller.elections import decide_elect_leaders
-from moldau.controller.leaders import PREFERRED
-from moldau.controller.reassignment import WantedReplicas, decide_reassign
+from moldau.controller.partitions.elections import decide_elect_leaders
+from moldau.controller.partitions.leaders import PREFERRED
+from moldau.controller.partitions.reassignment import WantedReplicas, decide_reassign
 from moldau.core.errors import ApiError
 from moldau.core.ids import TopicPartition
 from tests.simulation.cluster.network import CLIENTS, STORE

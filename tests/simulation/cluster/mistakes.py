@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from moldau.controller import partition_changes
+from moldau.controller.partitions import changes
 from moldau.core.errors import ErrorCode
 from moldau.log.producers.producer_state import ProducerStates
-from moldau.node import opening
+from moldau.node.storage import opening
 from moldau.replication.follower import Follower
 from moldau.replication.partition import Partition
 from moldau.replication.replicas import Replicas
@@ -37,12 +37,12 @@ def truncate_to_the_high_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 def elect_anybody(patch: pytest.MonkeyPatch) -> None:
-    elect = partition_changes._elect
+    elect = changes._elect
 
     def blind(leader: int, replicas: Any, pool: Any, able: Any, offline: Any, **how: Any) -> int:
         return elect(leader, replicas, replicas, able, offline, **how)
 
-    patch.setattr(partition_changes, "_elect", blind)
+    patch.setattr(changes, "_elect", blind)
 
 
 def forget_sequences(patch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from moldau.broker.requests.forwarding import Forwarding
 from moldau.broker.topics.partitions import Partitions
 from moldau.broker.topics.reconciliation import Reconciliation
 from moldau.controller.image import BrokerImage, Endpoint
-from moldau.controller.registration import lost_or_kept
+from moldau.controller.members.registration import lost_or_kept
 from moldau.controller.runtime import Controller
 from moldau.coordinator.long_work import LongWork
 from moldau.core.config.broker import BrokerConfig
@@ -31,13 +31,13 @@ from moldau.core.config.metadata_store import session_timeout_ms
 from moldau.core.errors import ApiError
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.log.file_range import FileRange
-from moldau.node.adoption import register
-from moldau.node.kept_logs import has_whole_logs, lost_logs, note_boot
+from moldau.node.cluster.membership import Membership
+from moldau.node.cluster.reachability import Reachability
+from moldau.node.cluster.replication import terms_of
 from moldau.node.leadership import lead_again
-from moldau.node.membership import Membership
-from moldau.node.opening import open_partitions
-from moldau.node.reachability import Reachability
-from moldau.node.replication import terms_of
+from moldau.node.storage.adoption import register
+from moldau.node.storage.kept_logs import has_whole_logs, lost_logs, note_boot
+from moldau.node.storage.opening import open_partitions
 from moldau.replication.channel import ChannelError
 from moldau.store.store import StoreError
 from moldau.wire.frame import RequestHeader

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from moldau.broker.topics import reconciliation
 from moldau.controller import log_length
-from moldau.node import kept_logs
+from moldau.node.storage import kept_logs
 from moldau.replication.partition import Partition
 from tests.simulation.cluster.disk import Disk, syncs_noted
 from tests.simulation.cluster.node import Node

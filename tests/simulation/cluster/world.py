@@ -13,7 +13,7 @@ from zlib import crc32
 
 from moldau.controller.image import ClusterImage, PartitionImage
 from moldau.controller.machine import apply
-from moldau.controller.reassignment import is_reassigned
+from moldau.controller.partitions.reassignment import is_reassigned
 from moldau.controller.records import decode_records
 from moldau.controller.topics import NewTopic, decide_create_topics
 from moldau.core.config.broker import BrokerConfig

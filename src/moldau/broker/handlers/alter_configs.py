@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.config_resources import resource_of
 from moldau.broker.context import Context
-from moldau.controller.configs import AlteredResource, ConfigChange, ResourceChange, decide_alter_configs
+from moldau.controller.settings.configs import AlteredResource, ConfigChange, ResourceChange, decide_alter_configs
 from moldau.core.errors import ApiError
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.alter_configs import (

@@ -8,7 +8,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded, in_thread
 from moldau.broker.requests.decisions import decided
-from moldau.controller.isr_changes import AlteredPartition, InSync, WantedIsr, decide_alter_partition
+from moldau.controller.partitions.isr_changes import AlteredPartition, InSync, WantedIsr, decide_alter_partition
 from moldau.core.errors import ApiError
 from moldau.core.ids import TopicId
 from moldau.wire.api import ApiKey

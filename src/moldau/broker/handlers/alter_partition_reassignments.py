@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded
-from moldau.controller.leaders import ELECTIONS_MAX
-from moldau.controller.partitions import Refusal
+from moldau.controller.partitions.leaders import ELECTIONS_MAX
+from moldau.controller.partitions.states import Refusal
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
@@ -25,14 +25,16 @@ from moldau.wire.messages.alter_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from moldau.controller.reassignment import WantedReplicas
+    from moldau.controller.partitions.reassignment import WantedReplicas
 
 
 @api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, AlterPartitionReassignmentsRequest, versions=(0, 1), forwarded=True)
 async def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: Context
 ) -> AlterPartitionReassignmentsResponse | Encoded[AlterPartitionReassignmentsResponse]:
-    from moldau.controller.reassignment import WantedReplicas  # a broker that is alone has nowhere to move anything
+    from moldau.controller.partitions.reassignment import (
+        WantedReplicas,  # a broker that is alone has nowhere to move anything
+    )
 
     wanted = [
         WantedReplicas(topic.name, each.partition_index, None if each.replicas is None else tuple(each.replicas))
@@ -53,7 +55,7 @@ async def alter_partition_reassignments(
 async def _some(
     wanted: Sequence[WantedReplicas], request: AlterPartitionReassignmentsRequest, context: Context
 ) -> list[Refusal | None]:
-    from moldau.controller.reassignment import decide_reassign
+    from moldau.controller.partitions.reassignment import decide_reassign
 
     services = context.services
     return await services.controller.write(

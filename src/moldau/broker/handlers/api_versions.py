@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from moldau.broker.api import Api, api
 from moldau.broker.context import Context
 from moldau.broker.network.outbox import Part
-from moldau.controller.features import SUPPORTED, finalized
+from moldau.controller.settings.features import SUPPORTED, finalized
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import encoder

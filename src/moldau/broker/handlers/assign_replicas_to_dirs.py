@@ -8,7 +8,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded, in_thread
 from moldau.broker.requests.decisions import decided
-from moldau.controller.failed_directories import ReplicaInDirectory, decide_assign_replicas_to_dirs
+from moldau.controller.members.failed_directories import ReplicaInDirectory, decide_assign_replicas_to_dirs
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicId
 from moldau.wire.api import ApiKey

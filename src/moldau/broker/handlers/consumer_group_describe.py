@@ -8,7 +8,7 @@ from moldau.broker.api import api
 from moldau.broker.authorized_operations import ON_GROUP
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
-from moldau.controller.features import has_consumer_groups
+from moldau.controller.settings.features import has_consumer_groups
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.groups.consumer.view import described_consumer_group

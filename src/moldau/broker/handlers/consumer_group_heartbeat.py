@@ -9,7 +9,7 @@ from asyncio import Future
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.controller.features import has_consumer_groups
+from moldau.controller.settings.features import has_consumer_groups
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import format_uuid, random_uuid
 from moldau.groups.consumer.heartbeating import Heartbeat, check_heartbeat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.topics import creation as topic_creation
-from moldau.controller.partitions import ExtendedTopic, MorePartitions
+from moldau.controller.partitions.states import ExtendedTopic, MorePartitions
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.create_partitions import (

@@ -9,7 +9,7 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.loggers import levels
 from moldau.broker.requests.answers import refuse_repetition
-from moldau.controller.configs import ResourceType, parse_broker_id
+from moldau.controller.settings.configs import ResourceType, parse_broker_id
 from moldau.core.config.definitions import ConfigSource
 from moldau.core.config.describe import (
     UNKNOWN_TYPE,

@@ -9,8 +9,8 @@ from moldau.broker.api import api
 from moldau.broker.context import Context, Services
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded, in_thread
 from moldau.controller.image import ClusterImage
-from moldau.controller.leaders import ELECTIONS_MAX, PREFERRED, UNCLEAN, refuse_election
-from moldau.controller.partitions import Refusal
+from moldau.controller.partitions.leaders import ELECTIONS_MAX, PREFERRED, UNCLEAN, refuse_election
+from moldau.controller.partitions.states import Refusal
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.wire.api import ApiKey
@@ -66,7 +66,9 @@ def _judge(image: ClusterImage, request: ElectLeadersRequest) -> dict[TopicParti
 
 async def _elect(services: Services, kind: int, outcomes: dict[TopicPartition, Refusal | None]) -> Outcomes:
     """What there is to elect, a limited number at a time."""
-    from moldau.controller.elections import decide_elect_leaders  # a broker that is alone has nothing to elect
+    from moldau.controller.partitions.elections import (
+        decide_elect_leaders,  # a broker that is alone has nothing to elect
+    )
 
     wanted = [partition for partition, refusal in outcomes.items() if refusal is None]
     for start in range(0, len(wanted), ELECTIONS_MAX):

@@ -12,7 +12,7 @@ from moldau.broker.config_resources import resource_of
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
 from moldau.broker.requests.answers import FORWARD_MS
-from moldau.controller.configs import (
+from moldau.controller.settings.configs import (
     AlterConfigOp,
     AlteredResource,
     ConfigChange,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.controller.configs import ResourceType
 from moldau.controller.image import ClusterImage
+from moldau.controller.settings.configs import ResourceType
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.list_config_resources import (

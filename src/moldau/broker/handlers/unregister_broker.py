@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
-from moldau.controller.partitions import Refusal
+from moldau.controller.partitions.states import Refusal
 from moldau.core.errors import ApiError
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
@@ -12,7 +12,7 @@ from moldau.wire.messages.unregister_broker import UnregisterBrokerRequest, Unre
 
 @api(ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest, versions=(0, 0), forwarded=True)
 async def unregister_broker(request: UnregisterBrokerRequest, context: Context) -> UnregisterBrokerResponse:
-    from moldau.controller.membership import decide_unregister_broker  # a broker alone needs nothing of it
+    from moldau.controller.members.membership import decide_unregister_broker  # a broker alone needs nothing of it
 
     services = context.services
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import in_thread
-from moldau.controller.features import (
+from moldau.controller.settings.features import (
     UPGRADE,
     FeatureReply,
     FeatureUpdate,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from moldau.controller.image import ClusterImage
-from moldau.controller.leaders import ELECTIONS_MAX
+from moldau.controller.partitions.leaders import ELECTIONS_MAX
 from moldau.controller.runtime import Controller
 from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision

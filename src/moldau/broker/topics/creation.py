@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 from moldau.broker.context import Context, Services
-from moldau.controller.partitions import (
+from moldau.controller.partitions.states import (
     ExtendedTopic,
     MorePartitions,
     decide_create_partitions,
