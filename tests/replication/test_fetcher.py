@@ -394,6 +394,44 @@ class Aside:
 
 
 @on_a_loop
+async def test_a_leader_that_goes_while_a_fetcher_stops_is_no_fault(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A partition waits after an error, another is fetched by those who came during the poll, and the poll ends."""
+    world = World(tmp_path, terms=FetchTerms(wait_ms_max=50, backoff_ms=3_600_000))
+    other: Key = (TOPIC_ID, 1)
+    newcomer: Key = (TOPIC_ID, 2)
+    gone = asyncio.Event()
+    ask = world.leader.ask
+    polls = 0
+
+    async def slow(request: Any, version: int, *, timeout_ms: int) -> Any:
+        nonlocal polls
+        polls += 1
+        if polls == 1:
+            return await ask(request, version, timeout_ms=timeout_ms)
+        await gone.wait()
+        raise Unreachable("the broker stops")
+
+    def refuse_first(_: FetchRequest) -> FetchResponse:
+        response = world.leader._fetch()
+        response.responses[0].partitions[0] = PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return response
+
+    world.leader.ask = slow  # type: ignore[method-assign, assignment]
+    world.leader.scripts = [refuse_first]
+    world.add()
+    world.add(other)
+    await until(lambda: polls == 2)
+    assert list(world.fetcher._held) == [KEY]
+    world.add(newcomer)
+    await until(lambda: polls == 3)
+    gone.set()
+    await world.fetcher.stop()
+    assert "a fetch from a leader failed" not in caplog.text
+
+
+@on_a_loop
 async def test_a_throttled_replica_waits_until_it_may_go_on(tmp_path: Path) -> None:
     rate = [1]
     throttle = Throttle(lambda: rate[0], lambda _: True)

@@ -129,6 +129,7 @@ class ReplicaFetcher:
 
     async def stop(self) -> None:
         self._followers.clear()
+        self._held.clear()
         if self._newcomers is not None:
             await self._newcomers.stop()
         if self._task is not None:
