@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 WAIT_S_MAX = 60.0
 
@@ -64,7 +65,7 @@ OF_A_CLUSTER = {
 
 
 def loaded_by_a_broker_at_work(folder: Path) -> set[str]:
-    """The modules of a broker that was started, written to, read by a group and stopped."""
+    """The modules of a broker that was started, written to, read by a group, emptied and stopped."""
     command = [sys.executable, "-X", "importtime", "-m", "moldau", "start", "--host", "127.0.0.1", "--port", "0"]
     command += ["--override", "group.initial.rebalance.delay.ms=0"]
     with (folder / "imports").open("wb") as imports:
@@ -92,6 +93,9 @@ def use(bootstrap_servers: str) -> None:
     consumer.subscribe(["orders"])
     assert consumer.consume(1, WAIT_S_MAX)[0].value() == b"one"
     consumer.close()
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    (deleted,) = admin.delete_records([TopicPartition("orders", 0, 1)]).values()
+    assert deleted.result(WAIT_S_MAX).low_watermark == 1
 
 
 def test_a_broker_that_is_alone_loads_nothing_that_only_a_cluster_needs(tmp_path: Path) -> None:

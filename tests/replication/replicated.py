@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from moldau.core.config.topic import TopicConfig
@@ -27,6 +28,7 @@ def replicated(
     min_isr: int = 2,
     log: PartitionLog | None = None,
     high_watermark: int = 0,
+    is_alive: Callable[[int], bool] = lambda _: True,
 ) -> Partition:
     """Led by broker 1, with brokers 2 and 3 as followers; all in sync unless told otherwise."""
     used: TopicConfig = config(min_insync_replicas=min_isr)
@@ -40,12 +42,16 @@ def replicated(
         assignment=assigned(*isr),
         high_watermark=high_watermark,
         now_ms=NOW_MS,
-        terms=ReplicationTerms(LAG_MS),
+        terms=ReplicationTerms(LAG_MS, is_alive=is_alive),
     )
 
 
-def fetch(partition: Partition, replica_id: int, offset: int, *, now_ms: int = NOW_MS) -> IsrChange | None:
-    return partition.fetched_by(replica_id, Offset(offset), log_start_offset=Offset(0), broker_epoch=1, now_ms=now_ms)
+def fetch(
+    partition: Partition, replica_id: int, offset: int, *, start: int = 0, now_ms: int = NOW_MS
+) -> IsrChange | None:
+    return partition.fetched_by(
+        replica_id, Offset(offset), log_start_offset=Offset(start), broker_epoch=1, now_ms=now_ms
+    )
 
 
 def fetch_all(partition: Partition, *, now_ms: int = NOW_MS) -> None:

@@ -97,6 +97,10 @@ class Replication:
             return False
         return broker_epoch in (NO_BROKER_EPOCH, broker.epoch)
 
+    def is_alive(self, broker_id: int) -> bool:
+        broker = self.image().brokers.get(broker_id)
+        return broker is not None and not broker.fenced
+
     def nearer_replica(self, rack: str, listener_name: str) -> NearerReplica | None:
         """Where a consumer in a rack should read instead; None where nobody is sent anywhere (KIP-392)."""
         if self.config().optional_text("replica.selector.class") != RACK_AWARE_SELECTOR:

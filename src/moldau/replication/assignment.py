@@ -15,6 +15,9 @@ IsEligible: TypeAlias = Callable[[int, int], bool]
 """Whether a broker may join an ISR, by its id and the epoch of its fetches (-1: it does not say). It must be registered
 under that epoch, and be neither fenced nor about to stop."""
 
+IsAlive: TypeAlias = Callable[[int], bool]
+"""Whether a broker is registered and not fenced."""
+
 
 class Assignment(NamedTuple):
     """What the controller decided: which brokers hold a replica and which of them are in sync."""
@@ -46,3 +49,4 @@ class ReplicationTerms(msgspec.Struct, frozen=True):
 
     lag_ms_max: int = LAG_MS_MAX
     is_eligible: IsEligible = lambda _broker_id, _broker_epoch: True
+    is_alive: IsAlive = lambda _broker_id: True

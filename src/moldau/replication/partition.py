@@ -116,6 +116,8 @@ class Partition:
 
     def _advance(self, replicas: Replicas, now_ms: int) -> None:
         """Commit what all replicas have that count. It never goes back: a replica that falls behind leaves the ISR."""
+        if replicas.low_watermark_watchers:
+            replicas.tell_low_watermark(self)
         log = self.log
         offset = replicas.high_watermark(
             log.end_offset, min_insync_replicas=log.config.min_insync_replicas, now_ms=now_ms
@@ -194,15 +196,9 @@ class Partition:
 
     def check_in_sync(self) -> None:
         """Refuse records that are to be on all replicas, as long as too few are in sync."""
-        replicas, asked = self.replicas, self.log.config.min_insync_replicas
+        replicas = self.replicas
         if replicas is not None and not self.has_enough_in_sync:
-            in_sync = ", ".join(map(str, sorted(replicas.isr)))
-            raise ApiError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"The size of the current ISR : {len(replicas.isr)} is insufficient to satisfy the min.isr requirement "
-                f"of {replicas.min_isr(asked)} for partition {self.topic}-{self.index}, live replica(s) broker.id are "
-                f": Set({in_sync})",
-            )
+            raise replicas.too_few(self.log.config.min_insync_replicas, f"{self.topic}-{self.index}")
 
     def acknowledgement(self, required_offset: Offset) -> ErrorCode | None:
         """What to tell who waits for the records before an offset to be committed; None to go on waiting."""
@@ -280,14 +276,20 @@ class Partition:
             return EpochEnd(leader_epoch, end)
         return self.log.epochs.end_of(leader_epoch, end, led_in=led_in if self.is_leader else NO_PARTITION_LEADER_EPOCH)
 
+    @property
+    def low_watermark(self) -> Offset:
+        """The least log start of the leader and of its followers that live."""
+        start = self.log.log_start_offset
+        return start if self.replicas is None else self.replicas.low_watermark(start)
+
     def delete_records(self, before: Offset, *, now_ms: int) -> Offset | ErrorCode:
-        """Move the log's start; -1 stands for the high watermark. Gives the new low watermark."""
+        """Move the log's start; -1 stands for the high watermark. Gives what the low watermark is to reach."""
         target = self.high_watermark if before == -1 else before
         if not 0 <= target <= self.high_watermark:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         self.log.advance_log_start(target, now_ms=now_ms)
         self.disturb()
-        return self.log.log_start_offset
+        return target
 
     def lead(self, leadership: LeaderAndEpoch, assignment: Assignment | None = None, *, now_ms: int = 0) -> None:
         """Take over what the controller decided: who leads, and with which replicas (None: with one alone).

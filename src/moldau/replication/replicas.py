@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from moldau.core.errors import ErrorCode
+from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.replication.assignment import (
     NO_BROKER_EPOCH,
@@ -22,6 +23,9 @@ from moldau.replication.assignment import (
 )
 from moldau.replication.replica_progress import ReplicaProgress
 from moldau.replication.watcher import Watchers
+
+if TYPE_CHECKING:
+    from moldau.replication.partition import Partition
 
 UNCOMMITTED_APPENDS_MAX = 1_000  # with too few in sync there is no end of them, and acks=1 goes on
 
@@ -45,7 +49,7 @@ class Replicas:
 
     __slots__ = (
         "_terms", "_uncommitted", "assigned", "broker_id", "epoch_start_offset", "followers", "isr", "leader_epoch",
-        "looked_ms", "maximal_isr", "offline", "partition_epoch", "pending", "watchers",
+        "looked_ms", "low_watermark_watchers", "maximal_isr", "offline", "partition_epoch", "pending", "watchers",
     )  # fmt: skip
 
     def __init__(self, broker_id: int, terms: ReplicationTerms) -> None:
@@ -60,6 +64,7 @@ class Replicas:
         self.epoch_start_offset = Offset(0)
         self.looked_ms = 0  # when it was asked last which of them are late
         self.watchers: Watchers = {}  # fetches of followers that wait for records to be appended
+        self.low_watermark_watchers: Watchers = {}  # who waits for followers to delete records, too
         self._uncommitted: deque[tuple[Offset, int]] = deque()
 
     def assign(
@@ -92,6 +97,22 @@ class Replicas:
         for watcher in tuple(self.watchers):
             watcher.disturbed()
 
+    def low_watermark(self, log_start_offset: Offset) -> Offset:
+        """The least log start of the leader and of its followers, without those whose brokers do not live.
+
+        A follower that did not fetch in this leadership may have everything still.
+        """
+        least = log_start_offset
+        for broker_id, follower in self.followers.items():
+            if follower.log_start_offset < least and self._terms.is_alive(broker_id):
+                least = follower.log_start_offset
+        return least
+
+    def tell_low_watermark(self, partition: Partition) -> None:
+        """Followers were looked at: one may have deleted records, or not live any more."""
+        for watcher in tuple(self.low_watermark_watchers):
+            watcher.grown(partition, 0)
+
     def appended(self, end_offset: Offset, size_bytes: int) -> None:
         uncommitted = self._uncommitted
         if len(uncommitted) == UNCOMMITTED_APPENDS_MAX:
@@ -115,6 +136,15 @@ class Replicas:
 
     def is_under_min_isr(self, min_insync_replicas: int) -> bool:
         return len(self.isr) < self.min_isr(min_insync_replicas)
+
+    def too_few(self, min_insync_replicas: int, partition: str) -> ApiError:
+        in_sync = ", ".join(map(str, sorted(self.isr)))
+        return ApiError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"The size of the current ISR : {len(self.isr)} is insufficient to satisfy the min.isr requirement "
+            f"of {self.min_isr(min_insync_replicas)} for partition {partition}, live replica(s) broker.id are "
+            f": Set({in_sync})",
+        )
 
     def high_watermark(self, end_offset: Offset, *, min_insync_replicas: int, now_ms: int) -> Offset | None:
         """What the leader and every replica have that is in sync, or caught up and about to be; None when too few are.

@@ -1,4 +1,4 @@
-"""Somebody who waits for a partition to change: for records to be appended to it, or to be committed."""
+"""Somebody who waits for a partition to change: for records to be appended, committed, or deleted by followers."""
 
 from __future__ import annotations
 

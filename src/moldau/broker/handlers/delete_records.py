@@ -1,14 +1,20 @@
-"""DeleteRecords: moves the start of a log up; the versions differ in their encoding only."""
+"""DeleteRecords: moves the start of a log up; the versions differ in their encoding only.
+
+The answer waits for followers that live to have moved theirs, for as long as the request allows.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from asyncio import Future
+from typing import TYPE_CHECKING
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import NO_OFFSET, Offset
+from moldau.replication.partition import Partition
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -16,6 +22,9 @@ from moldau.wire.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+
+if TYPE_CHECKING:
+    from moldau.replication.delayed_deletion import Deleted
 
 
 @api(ApiKey.DELETE_RECORDS, DeleteRecordsRequest, versions=(0, 2))
@@ -26,39 +35,67 @@ def delete_records(
     for topic in request.topics:
         for partition in topic.partitions:
             wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
+    delayed: list[Future[Deleted]] = []
 
-    def shape(deleted: list[DeleteRecordsPartitionResult]) -> DeleteRecordsResponse:
+    def delete(one: tuple[str, int, Offset]) -> Deleted | Future[Deleted]:
+        deleted = _delete(*one, request.timeout_ms, context)
+        if isinstance(deleted, Future):
+            delayed.append(deleted)
+        return deleted
+
+    def shape(deleted: list[Deleted]) -> DeleteRecordsResponse:
         left = iter(deleted)
         return DeleteRecordsResponse(
             topics=[
-                DeleteRecordsTopicResult(name=name, partitions=[next(left) for _ in of]) for name, of in wanted.items()
+                DeleteRecordsTopicResult(name=name, partitions=[_row(index, *next(left)) for index in of])
+                for name, of in wanted.items()
             ]
         )
 
     each = ((name, index, Offset(offset)) for name, of in wanted.items() for index, offset in of.items())
-    return in_turn(each, lambda one: _delete(*one, context), shape, context)
+    answer = in_turn(each, delete, shape, context)
+    if isinstance(answer, Future):
+        answer.add_done_callback(lambda _: _give_up(delayed))
+    return answer
 
 
-def _delete(topic: str, index: int, before: Offset, context: Context) -> DeleteRecordsPartitionResult:
+def _give_up(delayed: list[Future[Deleted]]) -> None:
+    """A client that went away waits for none of them, and may have allowed days."""
+    for each in delayed:
+        each.cancel()
+
+
+def _delete(topic: str, index: int, before: Offset, timeout_ms: int, context: Context) -> Deleted | Future[Deleted]:
     partition = context.services.partitions.get(topic, index)
     if partition is None:
-        return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return _refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if partition.is_internal:
         # The broker's own records: what is old among them, it finds itself.
-        return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
+        return _refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
     if not partition.is_leader:
-        return _refused(index, partition.refusal)
+        return _refused(partition.refusal)
     if partition.log.config.compact and not partition.log.config.delete:
         # A compacted log promises the last value of every key: nobody may cut its head off.
-        return _refused(index, ErrorCode.POLICY_VIOLATION)
+        return _refused(ErrorCode.POLICY_VIOLATION)
     try:
-        deleted = partition.delete_records(before, now_ms=context.services.clock.now_ms())
+        offset = partition.delete_records(before, now_ms=context.services.clock.now_ms())
     except ApiError as refused:
-        return _refused(index, refused.code)
-    if isinstance(deleted, ErrorCode):
-        return _refused(index, deleted)
-    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=deleted)
+        return _refused(refused.code)
+    if isinstance(offset, ErrorCode):
+        return _refused(offset)
+    low_watermark = partition.low_watermark
+    return (ErrorCode.NONE, low_watermark) if low_watermark >= offset else _delay(partition, offset, timeout_ms)
 
 
-def _refused(index: int, error: ErrorCode) -> DeleteRecordsPartitionResult:
-    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=NO_OFFSET, error_code=error)
+def _delay(partition: Partition, offset: Offset, timeout_ms: int) -> Future[Deleted]:
+    from moldau.replication.delayed_deletion import DelayedDeletion  # a partition without followers never waits
+
+    return DelayedDeletion(partition, offset, timeout_ms=timeout_ms, loop=asyncio.get_running_loop()).answer
+
+
+def _refused(error: ErrorCode) -> Deleted:
+    return error, Offset(NO_OFFSET)
+
+
+def _row(index: int, error: ErrorCode, low_watermark: Offset) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(partition_index=index, low_watermark=low_watermark, error_code=error)

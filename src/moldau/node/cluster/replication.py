@@ -41,7 +41,7 @@ def replication(
 
 
 def terms_of(config: BrokerConfig, replication: Replication) -> ReplicationTerms:
-    return ReplicationTerms(config.int("replica.lag.time.max.ms"), replication.is_eligible)
+    return ReplicationTerms(config.int("replica.lag.time.max.ms"), replication.is_eligible, replication.is_alive)
 
 
 def replicate(services: Services, running: AsyncExitStack) -> None:
