@@ -289,6 +289,8 @@ class Partition:
             return ErrorCode.OFFSET_OUT_OF_RANGE
         self.log.advance_log_start(target, now_ms=now_ms)
         self.disturb()
+        if self.replicas is not None:
+            self.replicas.tell_log_start(self)
         return target
 
     def lead(self, leadership: LeaderAndEpoch, assignment: Assignment | None = None, *, now_ms: int = 0) -> None:

@@ -108,6 +108,11 @@ class Replicas:
                 least = follower.log_start_offset
         return least
 
+    def tell_log_start(self, partition: Partition) -> None:
+        """The leader deleted records: followers are to hear of it before there is something to fetch for them."""
+        for watcher in tuple(self.watchers):
+            watcher.grown(partition, UNKNOWN_BYTES)
+
     def tell_low_watermark(self, partition: Partition) -> None:
         """Followers were looked at: one may have deleted records, or not live any more."""
         for watcher in tuple(self.low_watermark_watchers):

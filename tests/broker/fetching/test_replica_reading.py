@@ -16,6 +16,7 @@ from moldau.broker.fetching.fetch_sessions import NO_SESSION, FetchSessions
 from moldau.broker.requests.delayed_response import DelayedResponse, future_of
 from moldau.controller.image import BrokerImage, ClusterImage
 from moldau.core.errors import ErrorCode
+from moldau.core.ids import Offset
 from moldau.replication.assignment import IsrChange
 from moldau.replication.partition import LeaderAndEpoch
 from moldau.wire.api import ApiKey
@@ -121,6 +122,26 @@ async def test_a_waiting_follower_hears_of_another_leadership_at_once(tmp_path: 
         data = only(await gone)
         assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
         assert (data.current_leader.leader_id, data.current_leader.leader_epoch) == (BOB, 2)
+
+
+@on_a_loop
+async def test_a_waiting_follower_hears_of_deleted_records_at_once(tmp_path: Path) -> None:
+    """Who deletes them waits for all followers. It is told once: a follower may be unable to delete as much yet."""
+    with leading(tmp_path) as leader:
+        leader.append()
+        leader.fetch(1, replica=BOB)
+        opened = leader.fetch(1, last_epoch=0, session_epoch=0)
+        session = {"session_id": opened.session_id}
+        waiting = future_of(leader.fetch(None, session_epoch=1, wait_ms=DAY_MS, **session))
+        consumer = leader.fetch(1, replica=-1, wait_ms=DAY_MS)
+        leader.partition.delete_records(Offset(1), now_ms=NOW_MS)
+        assert only(await waiting).log_start_offset == 1
+        again = leader.fetch(None, session_epoch=2, wait_ms=DAY_MS, **session)
+        assert isinstance(again, DelayedResponse)
+        assert isinstance(consumer, DelayedResponse)
+        await asyncio.sleep(0)
+        assert not again.done()
+        assert not consumer.done()
 
 
 @on_a_loop

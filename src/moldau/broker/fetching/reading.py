@@ -131,7 +131,7 @@ def _read_some(reading: Reading, wanted: list[Wanted], terms: Terms, partitions:
             continue
         records = data.records
         if records is None or not (size := len(records)):
-            reading.is_urgent |= is_sent_elsewhere(data)
+            reading.is_urgent |= is_sent_elsewhere(data) or (replica is not None and replica.must_hear(one, data))
         else:
             files_held += 1
             if files_held > FILES_HELD_MAX:

@@ -39,6 +39,10 @@ class ReplicaFetch(NamedTuple):
     def nothing_new(self, one: Wanted, partition: Partition) -> bool:
         return nothing_new_for_replica(one, partition, self)
 
+    def must_hear(self, one: Wanted, data: PartitionData) -> bool:
+        """Of records that were deleted since the last answer, for somebody may wait for this follower to delete too."""
+        return 0 <= one.told_log_start_offset < data.log_start_offset
+
     def read(self, one: Wanted, partition: Partition, *, bytes_max: int, one_batch: bool) -> PartitionData:
         return read_for_replica(one, partition, self, bytes_max=bytes_max, one_batch=one_batch)
 
