@@ -145,6 +145,19 @@ async def test_a_waiting_follower_hears_of_deleted_records_at_once(tmp_path: Pat
 
 
 @on_a_loop
+async def test_a_follower_that_was_away_hears_of_deleted_records_at_once(tmp_path: Path) -> None:
+    """Its first fetch lets it join the ISR: it may be elected before a poll is over, and bring the records back."""
+    with leading(tmp_path) as leader:
+        leader.append()
+        leader.fetch(1)
+        leader.fetch(1, replica=BOB)
+        leader.partition.delete_records(Offset(1), now_ms=NOW_MS)
+        back = leader.fetch(1, last_epoch=0, session_epoch=0, wait_ms=DAY_MS)
+        assert not isinstance(back, DelayedResponse)
+        assert only(back).log_start_offset == 1
+
+
+@on_a_loop
 async def test_histories_that_part_are_told_at_once(tmp_path: Path) -> None:
     with leading(tmp_path) as leader:
         leader.append()

@@ -40,8 +40,12 @@ class ReplicaFetch(NamedTuple):
         return nothing_new_for_replica(one, partition, self)
 
     def must_hear(self, one: Wanted, data: PartitionData) -> bool:
-        """Of records that were deleted since the last answer, for somebody may wait for this follower to delete too."""
-        return 0 <= one.told_log_start_offset < data.log_start_offset
+        """Of records that the leader deleted and this follower has, once: somebody may wait for it to delete them, too.
+
+        A follower that was away joins the ISR with its first fetch, and may be elected before a poll is over.
+        """
+        start_offset = data.log_start_offset
+        return one.start_offset < start_offset and one.told_log_start_offset != start_offset
 
     def read(self, one: Wanted, partition: Partition, *, bytes_max: int, one_batch: bool) -> PartitionData:
         return read_for_replica(one, partition, self, bytes_max=bytes_max, one_batch=one_batch)
