@@ -72,6 +72,8 @@ TOOLS = MappingProxyType(
         "features": tools.FEATURES,
         "log-dirs": tools.LOG_DIRS,
         "api-versions": tools.API_VERSIONS,
+        "delete-records": tools.DELETE_RECORDS,
+        "get-offsets": tools.GET_OFFSETS,
     }
 )
 
@@ -288,13 +290,46 @@ topics --describe --under-replicated-partitions
 cluster list-endpoints
 topics --describe --topic orders
 """
+DELETIONS = """
+topics --create --topic orders --replica-assignment 1:2:3,2:3:1,3:1:2
+topics --create --topic single --replica-assignment 1
+topics --create --topic compacted --replica-assignment 1:2:3 --config cleanup.policy=compact
+! produce orders 0 1
+! produce orders 1 1
+! produce orders 2 1
+! produce single 0 1
+delete-records --offset-json-file BEGINNINGS
+get-offsets --topic orders --time earliest
+delete-records --offset-json-file BEGINNINGS
+delete-records --offset-json-file REFUSED
+! kill 3
+delete-records --offset-json-file FURTHER
+get-offsets --topic orders --time earliest
+! start 3
+election --election-type PREFERRED --all-topic-partitions
+! preferred
+get-offsets --topic orders --time earliest
+delete-records --offset-json-file FURTHER
+! kill 1
+get-offsets --topic orders --time earliest
+get-offsets --topic orders --time latest
+"""
 CHAPTERS: Mapping[str, str] = MappingProxyType(
-    {"brokers-go": BROKERS_GO, "unclean": UNCLEAN, "moves": MOVES, "members": MEMBERS}
+    {"brokers-go": BROKERS_GO, "unclean": UNCLEAN, "moves": MOVES, "members": MEMBERS, "deletions": DELETIONS}
 )
 
 
 def _moves(topic: str, *replicas: list[int]) -> str:
     rows = [{"topic": topic, "partition": index, "replicas": each} for index, each in enumerate(replicas)]
+    return json.dumps({"version": 1, "partitions": rows})
+
+
+def _offsets(**topics: list[int]) -> str:
+    rows = [
+        {"topic": topic, "partition": index, "offset": offset}
+        for topic, offsets in topics.items()
+        for index, offset in enumerate(offsets)
+    ]
     return json.dumps({"version": 1, "partitions": rows})
 
 
@@ -314,9 +349,13 @@ FILES: Mapping[str, str] = MappingProxyType(
         "BAD_PARTITION": _moves("other", [1], [2]),
         "DOUBLED": _moves("orders", [1, 1]),
         "EMPTY_REPLICAS": _moves("orders", []),
+        "BEGINNINGS": _offsets(orders=[30, -1, 0], single=[40]),
+        "REFUSED": _offsets(orders=[91, -2], compacted=[0]),
+        "FURTHER": _offsets(orders=[60, -1, 50], single=[-1]),
     }
 )
 
+SORTED = ("Topic: ", "Error comp", "HOST", "partition: ")
 ELECTED = re.compile(r"^(Successfully completed .* partitions |Valid replica already elected for partitions )(.*)$")
 
 
@@ -484,7 +523,7 @@ def _shown(partitions: str) -> str:
 
 def _sorted_runs(lines: list[str]) -> list[str]:
     """Partitions of several topics come in any order, and so do brokers."""
-    runs = groupby(lines, key=lambda line: line[:5] if line.startswith(("Topic: ", "Error comp", "HOST")) else line)
+    runs = groupby(lines, key=lambda line: line[:5] if line.startswith(SORTED) else line)
     return [line for _, run in runs for line in sorted(run)]
 
 

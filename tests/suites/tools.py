@@ -22,6 +22,8 @@ CLUSTER = "org.apache.kafka.tools.ClusterTool"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 API_VERSIONS = "org.apache.kafka.tools.BrokerApiVersionsCommand"
+DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
+GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 REPLICA_VERIFICATION = "org.apache.kafka.tools.ReplicaVerificationTool"
 CLIENT_COMPATIBILITY = "org.apache.kafka.tools.ClientCompatibilityTest"
 
