@@ -81,8 +81,10 @@ class Copier:
                     world.history.note(name, h.POLL, h.OK, viewer=COPIERS, committed=True, records=records)
                     self._copy(sending, producer, consumer, records)
         finally:
-            sending.close()
-            consumer.close()
+            try:
+                sending.close()
+            finally:  # a producer that failed for good may raise; a member that stays would hold the group up
+                consumer.close()
 
     def _note_moved(self, name: str, partitions: list[tuple[str, int]]) -> None:
         self.world.history.note(name, h.ASSIGN, h.OK, viewer=COPIERS, partitions=partitions)
