@@ -75,6 +75,29 @@ def test_a_broker_alone_takes_no_data_of_several(tmp_path: Path) -> None:
         assert sorted(values_of(again.bootstrap_servers, "orders")) == sorted(VALUES)
 
 
+@pytest.mark.parametrize("accept", [(), ("--accept-lost-log-dirs",)], ids=["plain", "accept-lost"])
+def test_one_of_several_brokers_is_not_started_by_itself(tmp_path: Path, accept: tuple[str, ...]) -> None:
+    """Advised to give up metadata that was there, it led all partitions in a cluster with the same id."""
+    data = tmp_path / "data"
+    moldau.run(brokers=2, data_dir=data).close()
+    command = [sys.executable, "-m", "moldau", "start", "--port", "0", "--no-kafka-environment", *accept]
+    alone = subprocess.run(
+        [*command, "--data-dir", data / "broker-1", "--override", "node.id=1"],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert alone.returncode == 1
+    assert alone.stderr == (
+        f"moldau start: {data}/broker-1 is that of one of several brokers, and their metadata is "
+        f"{data}/moldau-metadata.db; start all of them with --brokers and --data-dir {data}\n"
+    )
+
+
+def test_data_of_a_broker_that_runs_is_not_taken_for_a_cluster(tmp_path: Path) -> None:
+    running = moldau.run(data_dir=tmp_path / "data")
+    with running, pytest.raises(moldau.BrokerFailed, match=f"data is in use: process {running.pid} holds"):
+        moldau.run(brokers=2, data_dir=tmp_path / "data")
+
+
 def test_moving_the_data_is_finished_after_a_crash(tmp_path: Path) -> None:
     """At any moment of it: here one with some of the folders moved, and one with all but the name."""
     data = tmp_path / "data"

@@ -18,6 +18,7 @@ from moldau.embedded.members import first_broker_id, members
 from moldau.embedded.overrides import as_property, check_overrides
 from moldau.embedded.process import START_S_MAX, BrokerFailed, BrokerProcess
 from moldau.embedded.requests import Seen, create_topic, describe
+from moldau.log.directories.meta_properties import UnusableDirectory
 
 LOOK_S = 0.05  # between two questions about the cluster
 
@@ -52,6 +53,9 @@ def run_cluster(
             own.mkdir()
             process = BrokerProcess([*command, "--scratch", os.fspath(scratch)], scratch=own)
             started[member.broker_id] = EmbeddedBroker(process, data_dir=member.folder)
+    except UnusableDirectory as wrong:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise BrokerFailed(str(wrong)) from wrong
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

@@ -35,6 +35,8 @@ async def open_log_dirs(
     `shared` is the folder of metadata that several brokers have in common.
     """
     log_dirs = [Path(each) for each in config.log_dirs]
+    if shared is None:
+        _refuse_one_of_several(log_dirs)
     if not accept_lost_log_dirs:
         _refuse_lost_metadata(log_dirs, shared)
     known = await _stored_cluster_id(log_dirs, shared)
@@ -55,6 +57,19 @@ def _metadata_path(log_dirs: Sequence[Path], shared: Path | None) -> Path:
     if len(found) > 1:
         raise UnusableDirectory(f"{found[0]} and {found[1]} are two brokers' metadata; move the wrong one away")
     return found[0] if found else log_dirs[0] / METADATA_FILE
+
+
+def _refuse_one_of_several(log_dirs: Sequence[Path]) -> None:
+    """Its metadata is not lost but beside it: a cluster of its own would have the id and the records of the other."""
+    if _metadata_path(log_dirs, None).exists():
+        return
+    for log_dir in log_dirs:
+        noted = Path((read_whole(f"{log_dir}/{LOCATION_FILE}") or b"").decode("utf-8", "replace").strip())
+        if log_dir.resolve().parent == noted.parent and noted.exists():
+            raise UnusableDirectory(
+                f"{log_dir} is that of one of several brokers, and their metadata is {noted}; "
+                f"start all of them with --brokers and --data-dir {noted.parent}"
+            )
 
 
 def _refuse_lost_metadata(log_dirs: Sequence[Path], shared: Path | None) -> None:
