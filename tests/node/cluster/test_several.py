@@ -193,3 +193,49 @@ def test_each_has_a_part_of_every_log_directory(tmp_path: Path) -> None:
         for broker_id in (0, 1):
             assert len(list((folder / f"broker-{broker_id}").glob("replicated-*"))) == 2
     assert not (folders[0] / "moldau-metadata.db").exists()
+
+
+def refused(tmp_path: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code and the output of a start that gives up by itself."""
+    (own := tmp_path / "refused").mkdir(exist_ok=True)
+    with started(own, "--port", "0", *arguments, "--override", f"log.dirs={tmp_path / 'data'}") as command:
+        return command.process.wait(START_S_MAX), command.output
+
+
+def test_no_broker_of_another_command_joins_those_that_run(tmp_path: Path) -> None:
+    """Broker 1 had no folder that was in use: it became a member while broker 0 was refused."""
+    with started(tmp_path, "--brokers", "1", "--port", "0") as alone:
+        alone.until("broker 0 of cluster .* answers clients")
+        code, output = refused(tmp_path, "--brokers", "2")
+        assert (code, output.count("\n")) == (1, 1), output
+        assert f"moldau start: log directory {tmp_path / 'data'} is in use: process {alone.process.pid} holds" in output
+    with started(tmp_path, "--brokers", "2", "--port", "0") as command:
+        address = command.brokers()[0][0]
+        code, output = refused(tmp_path, "--brokers", "3")
+        assert (code, output.count("\n")) == (1, 1), output
+        assert f"moldau start: log directory {tmp_path / 'data'} is in use: process {command.process.pid}" in output
+        assert describe(address, None).broker_ids == {0, 1}
+    assert not (tmp_path / "data" / "broker-2").exists()
+
+
+def test_the_data_of_brokers_that_are_not_started_is_told_of(tmp_path: Path) -> None:
+    with started(tmp_path, "--brokers", "2", "--port", "0", "--override", "node.id=4") as command:
+        assert sorted(command.brokers()) == [4, 5]
+        command.process.send_signal(signal.SIGTERM)
+        assert command.process.wait(START_S_MAX) == 0
+    (tmp_path / "data" / "broker-5").rename(tmp_path / "data" / "broker-7")
+    with started(tmp_path, "--brokers", "2", "--port", "0") as command:
+        command.brokers()
+        unused = "the data of broker 7 is there, and 2 brokers are started without"
+        assert re.search(rf"WARNING .* {unused}.*; --brokers 4 starts them too", command.output)
+
+
+def test_the_first_broker_is_the_one_whose_data_is_there(tmp_path: Path) -> None:
+    with started(tmp_path, "--brokers", "2", "--port", "0", "--override", "node.id=4") as command:
+        command.brokers()
+        command.process.send_signal(signal.SIGTERM)
+        assert command.process.wait(START_S_MAX) == 0
+    code, output = refused(tmp_path, "--brokers", "2", "--override", "broker.id=1")
+    expected = f"4, the first broker whose data is in {tmp_path / 'data'}"
+    assert output == f"moldau start: Invalid value 1 for configuration node.id: {expected}\n"
+    assert code == 2

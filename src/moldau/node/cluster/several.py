@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from asyncio.subprocess import Process
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,10 @@ from pathlib import Path
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.listeners import ListenerConfig
-from moldau.embedded.members import Member, first_broker_id, members
+from moldau.embedded.members import Member, broker_ids_of, first_broker_id, members
 from moldau.embedded.process import Address, await_ready
+from moldau.log.directories.lock import DirectoryLock
+from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.node.announcing import say
 from moldau.node.running import StartFailed
 from moldau.node.supervisor import READY, STOPPING, notify_supervisor
@@ -38,17 +40,42 @@ def broker_count(asked: int) -> int:
 
 
 async def run_several(config: BrokerConfig, options: Namespace) -> int:
-    """Until all have ended; the number of those that ended without being told."""
+    """Until all have ended; the number of those that ended without being told.
+
+    The folders are locked meanwhile: of another command for the same brokers, those that it has more would join these.
+    """
     count = broker_count(options.brokers)
     check_ports("listeners", config.listeners, count)
     check_ports("advertised.listeners", config.advertised_listeners, count)
     data_dirs = [Path(each).absolute() for each in config.log_dirs]
-    known = first_broker_id(data_dirs)
-    first = config.node_id if known is None else known
     cluster = Several(options)
     cluster.follow_signals()
-    await cluster.start(members(data_dirs, range(first, first + count)), config)
-    return await cluster.ended()
+    with ExitStack() as held:
+        try:
+            wanted = members(data_dirs, broker_ids(config, data_dirs, count))
+            for data_dir in data_dirs:
+                held.callback(DirectoryLock(os.fspath(data_dir)).release)
+        except UnusableDirectory as wrong:
+            raise StartFailed(str(wrong)) from wrong
+        await cluster.start(wanted, config)
+        return await cluster.ended()
+
+
+def broker_ids(config: BrokerConfig, data_dirs: Sequence[Path], count: int) -> range:
+    """Those whose data is there come first. ConfigError where the configuration says that others do."""
+    known = first_broker_id(data_dirs)
+    first = config.node_id if known is None else known
+    if first != config.node_id and "node.id" in config.layers.effective():
+        raise ConfigError("node.id", config.node_id, f"{first}, the first broker whose data is in {data_dirs[0]}")
+    ids = range(first, first + count)
+    unused = sorted({each for data_dir in data_dirs for each in broker_ids_of(data_dir)} - set(ids))
+    if unused:
+        LOGGER.warning(
+            "the data of %s is there, and %d brokers are started without: partitions with no replica elsewhere are "
+            "offline; --brokers %d starts them too",
+            ", ".join(f"broker {each}" for each in unused), count, unused[-1] - first + 1,
+        )  # fmt: skip
+    return ids
 
 
 class Several:
