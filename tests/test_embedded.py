@@ -274,3 +274,16 @@ def test_addresses() -> None:
 @pytest.mark.parametrize(("value", "text"), [(True, "true"), (False, "false"), (3, "3"), ("a,b", "a,b")])
 def test_values_are_spelled_as_in_a_properties_file(value: object, text: str) -> None:
     assert as_property(value) == text
+
+
+@pytest.mark.parametrize("key", ["listeners", "log.dirs", "log.dir", "broker.id"])
+def test_a_key_that_each_broker_of_a_cluster_has_for_itself_is_refused(key: str) -> None:
+    """Their values were overruled, silently: the data was in a temporary folder."""
+    with pytest.raises(ValueError, match=f"'{key}' is each broker's own in a cluster; "):
+        moldau.run(brokers=2, overrides={key: "4"})
+
+
+@pytest.mark.parametrize("brokers", [0, -1, "3", 2.5])
+def test_a_number_of_brokers_that_may_not_be_is_refused(brokers: int) -> None:
+    with pytest.raises(ValueError, match=rf"brokers={brokers!r}: expected 1 or more"):
+        moldau.run(brokers=brokers)

@@ -21,6 +21,12 @@ from moldau.embedded.requests import Seen, create_topic, describe
 from moldau.log.directories.meta_properties import UnusableDirectory
 
 LOOK_S = 0.05  # between two questions about the cluster
+OF_EACH = {
+    "listeners": "use `host` and `port`",
+    "log.dirs": "use `data_dir`",
+    "log.dir": "use `data_dir`",
+    "broker.id": "`node.id` is that of the first",
+}
 
 
 def run_cluster(
@@ -34,9 +40,11 @@ def run_cluster(
     timeout_s: float = START_S_MAX,
 ) -> EmbeddedCluster:
     """Start brokers and return once all of them answer clients and know each other; see `moldau.run`."""
-    if brokers < 1:
+    if not isinstance(brokers, int) or brokers < 1:
         raise ValueError(f"brokers={brokers!r}: expected 1 or more")
     check_overrides(overrides or {})
+    for key in OF_EACH.keys() & (overrides or {}).keys():
+        raise ValueError(f"{key!r} is each broker's own in a cluster; {OF_EACH[key]}")
     scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
     data = scratch / "data" if data_dir is None else Path(data_dir)
     try:
