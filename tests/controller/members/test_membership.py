@@ -167,6 +167,18 @@ def test_what_a_broker_kept_it_did_not_lose() -> None:
     assert [led(image, index)[0] for index in range(2)] == [NO_LEADER, 3]
 
 
+@pytest.mark.parametrize("is_allowed", [False, True])
+def test_no_unclean_election_empties_what_a_broker_that_is_down_still_has(is_allowed: bool) -> None:
+    image = follow(three((2, 3), min_isr=2, unclean=is_allowed))
+    image = follow(image, living(3, "empty", lost=True))
+    image = elect_unclean(image)
+    assert led(image) == (NO_LEADER, (), (2,)), "broker 2 has all of it, and may come back"
+    assert led(follow(image, living(2, "again"), living(3, "empty"))) == (2, (2,), ())
+
+    gone = apply(image, decide_unregister_broker(image, 2, config=CONFIG).records)
+    assert led(elect_unclean(gone)) == (3, (3,), ()), "nobody has it"
+
+
 def test_an_empty_leader_is_better_than_none_if_that_is_asked_for() -> None:
     image = follow(follow(three((3,)), living(1)), living(1), living(3, "empty", lost=True))
     assert led(image) == (NO_LEADER, (), ())

@@ -44,13 +44,20 @@ class Target(NamedTuple):
     not_whole: Collection[int] = ()
     """Replicas that may lack committed records, so that they are eligible for nothing."""
     lost: Collection[int] = ()
-    """Replicas whose logs are gone: they lead nothing that others may have."""
+    """Replicas whose logs are gone: they lead nothing that others may have, until those are unregistered."""
 
 
 def change_partition(
-    before: PartitionImage, target: Target, terms: Terms, able: Container[int], *, election: Election | None = None
+    before: PartitionImage,
+    target: Target,
+    terms: Terms,
+    able: Container[int],
+    *,
+    registered: Container[int],
+    election: Election | None = None,
 ) -> PartitionImage:
-    """The partition as it is from now on; the same object if nothing changes. Those that are `able` may lead.
+    """The partition as it is from now on; the same object if nothing changes. Those that are `able` may lead, others
+    that are `registered` may come back.
 
     A new leader, or replicas that go, begin a new leader epoch, and every change a new partition epoch.
     """
@@ -66,7 +73,8 @@ def change_partition(
     elif leader == NO_LEADER:
         leader = _elect_last(before, replicas, able, unable, may_try=not isr and not elr and terms.has_elr)
         if leader == NO_LEADER and (election or terms.election) is Election.UNCLEAN:
-            leader = _elect_unclean(replicas, able, unable, offline)
+            unable = unable if _are_kept(replicas, lost, registered) else offline
+            leader = _elect(NO_LEADER, replicas, replicas, able, unable)
         if leader != NO_LEADER:
             isr, elr, recovery = (leader,), (), RECOVERING
     if not isr and not terms.has_elr:
@@ -129,10 +137,9 @@ def _elect_last(before: PartitionImage, replicas: Ids, able: Container[int], una
     return _elect(NO_LEADER, last, replicas, able, unable)
 
 
-def _elect_unclean(replicas: Ids, able: Container[int], unable: Ids, offline: Ids) -> int:
-    """Some records are better than none, and an empty partition is better than none at all."""
-    leader = _elect(NO_LEADER, replicas, replicas, able, unable)
-    return _elect(NO_LEADER, replicas, replicas, able, offline) if leader == NO_LEADER else leader
+def _are_kept(replicas: Ids, lost: Ids, registered: Container[int]) -> bool:
+    """Whether a broker has the records or may come back with them: else an empty partition is better than none."""
+    return any(each in registered and each not in lost for each in replicas)
 
 
 def _lost(before: PartitionImage, target: Target, replicas: Ids) -> Ids:

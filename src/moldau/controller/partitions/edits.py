@@ -23,6 +23,7 @@ class PartitionEdits:
         self._image = image
         self._config = config
         known = image.brokers if brokers is None else brokers
+        self._registered = known.keys()
         self.able: frozenset[int] = frozenset(broker.id for broker in known.values() if broker.is_active)
         """Brokers that may lead."""
         self._least_min_isr = least_min_isr(image)
@@ -44,7 +45,9 @@ class PartitionEdits:
     ) -> bool:
         """Whether anything is different now."""
         before = self.state(topic, index)
-        after = change_partition(before, target, self.terms(topic), self.able, election=election)
+        after = change_partition(
+            before, target, self.terms(topic), self.able, registered=self._registered, election=election
+        )
         if after is before:
             return False
         self._changed.setdefault(topic.id, {})[index] = after
