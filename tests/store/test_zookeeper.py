@@ -185,6 +185,7 @@ def test_servers_and_chroot_are_told_apart(text: str, parsed: ConnectString) -> 
         "h1,,h2",
         "h1:2181/a//b",
         "h1/../x",
+        "h1:2181/x,h2:2181/x",
         "h 1",
         "::1",
         "a..b",

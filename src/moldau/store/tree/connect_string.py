@@ -13,7 +13,8 @@ PORT_MAX = 65_535
 EXPECTED = "host:port[,host:port...][/chroot]"
 
 _SERVER = re.compile(r"(\[[0-9A-Fa-f:.%\w]+\]|[^\s\[\]:/]+)(?::(\d{1,5}))?")
-_CHROOT = re.compile(r"(/[^/\s\x00-\x1f]+)*/?")
+# A comma in it is that of servers that each have the path behind them: the first would be the only one.
+_CHROOT = re.compile(r"(/[^/,;\s\x00-\x1f]+)*/?")
 
 
 class InvalidConnectString(StoreError):
