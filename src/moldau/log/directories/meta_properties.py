@@ -83,11 +83,13 @@ def claim(directories: list[str], *, node_id: int, cluster_id: str | None) -> di
         cluster_id = meta.cluster_id if cluster_id is None else cluster_id
         if meta.cluster_id != cluster_id:
             raise UnusableDirectory(
-                f"{path}/{FILE_NAME} says the data belongs to cluster {meta.cluster_id}; this is cluster {cluster_id}"
+                f"{path}/{FILE_NAME} says the data belongs to cluster {meta.cluster_id}; this is cluster {cluster_id}; "
+                "correct log.dirs, or the address of the metadata"
             )
         if meta.node_id != node_id:
             raise UnusableDirectory(
-                f"{path}/{FILE_NAME} says the data belongs to node {meta.node_id}; this is node {node_id} (node.id)"
+                f"{path}/{FILE_NAME} says the data belongs to node {meta.node_id}; this is node {node_id} (node.id); "
+                "correct the one, or choose another directory (log.dirs)"
             )
     cluster_id = format_uuid(random_uuid()) if cluster_id is None else cluster_id
     claimed: dict[str, MetaProperties] = {}

@@ -118,7 +118,8 @@ def _refuse_own_metadata(folders: Sequence[Path], service: MetadataService) -> N
         if (folder / METADATA_FILE).exists():
             raise UnusableDirectory(
                 f"{folder / METADATA_FILE} is this data's metadata, and {service.key} is set; move it there with "
-                f"moldau metadata-move --data-dir {folder}, or remove {service.key}"
+                f"moldau metadata-move --data-dir {folder} --{service.key.replace('.', '-')} '{service.connect}', "
+                f"or remove {service.key}"
             )
 
 

@@ -70,7 +70,8 @@ class Brokers:
                     return session_id
             elif node.session_id == waited_for or self._lives_here(node):
                 where = f"as process {node.process.pid} on {node.host}"
-                raise StoreError(f"broker {registration.broker_id} is already running {where}")
+                advice = "stop it, or choose another node.id and an empty directory (log.dirs)"
+                raise StoreError(f"broker {registration.broker_id} is already running {where}; {advice}")
             else:
                 waited_for = node.session_id
                 LOGGER.warning(
