@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import moldau
 from moldau.cli.failures import UsageError
 from moldau.cli.zookeeper_config import parse_servers
+from moldau.log.directories.lock import DirectoryLock
+from moldau.log.directories.meta_properties import UnusableDirectory
 from tests.apache_kafka import free_ports
 from tests.cli.conftest import run_tool
+from tests.cluster.asking import until
 from tests.store.ensemble import Ensemble, is_available, jars
 
 pytestmark = pytest.mark.xdist_group("store")
@@ -57,7 +61,9 @@ def test_servers_of_one_host_have_ports_of_their_own(tmp_path: Path) -> None:
     assert {"clientPort=2182", "dataDir=/var/lib/zookeeper-2", "server.2=localhost:2889:3889"} <= set(second)
 
 
-@pytest.mark.parametrize("servers", ["", "h1,", "h1:port", "h1:70000", "h 1", "h1,h1", "h1/x"])
+@pytest.mark.parametrize(
+    "servers", ["", "h1,", "h1:port", "h1:70000", "h 1", "h1,h1", "h1,H1", "h1/x", "h1,h1:2182,h1-2"]
+)
 def test_servers_that_make_no_sense_are_refused(servers: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_servers(servers)
@@ -70,6 +76,16 @@ def test_a_host_that_nobody_can_look_up_is_refused(host: str) -> None:
         parse_servers(f"h1,{host}:2181")
     expected = "a host whose parts between the dots have 1 to 63 characters"
     assert str(refused.value) == f"Invalid value {host!r} for --servers: expected {expected}"
+
+
+def test_names_of_one_host_in_capitals_and_not_are_one_host() -> None:
+    assert [(server.host, server.nth) for server in parse_servers("h1,H1:2182")] == [("h1", 0), ("h1", 1)]
+
+
+def test_a_folder_that_can_not_be_written_is_named() -> None:
+    refused = configured("--servers", "h1", "--dir", "/proc/none")
+    expected = "moldau zookeeper-config: input or output: No such file or directory: /proc/none\n"
+    assert (refused.returncode, refused.stderr) == (1, expected)
 
 
 def test_what_is_wrong_is_one_line(tmp_path: Path) -> None:
@@ -132,6 +148,31 @@ def test_a_brokers_metadata_is_moved(ensemble: Ensemble, tmp_path: Path) -> None
     assert (
         f"the metadata of {data} is in ZooKeeper at {connect}; start with zookeeper.connect={connect}" in alone.stderr
     )
+
+
+def test_no_broker_starts_while_its_metadata_is_moved(tmp_path: Path) -> None:
+    """One that did went on with the file that was set aside under it."""
+    data = tmp_path / "data"
+    moldau.run(brokers=2, data_dir=data).close()
+    unanswered = f"127.0.0.1:{free_ports(1)[0]}"
+    command = [sys.executable, "-m", "moldau", "metadata-move", "--data-dir", str(data)]
+    with subprocess.Popen([*command, "--zookeeper-connect", unanswered], stderr=subprocess.PIPE) as mover:
+        until(lambda: (data / ".lock").exists() and (data / ".lock").read_text() == f"{mover.pid}\n")
+        until(lambda: (data / "broker-1" / ".lock").read_text() == f"{mover.pid}\n")
+        for folder in (data / "broker-1", data):
+            with pytest.raises(UnusableDirectory, match=f"is in use: process {mover.pid} holds"):
+                DirectoryLock(str(folder))
+        mover.kill()
+
+
+def test_nothing_is_moved_while_one_of_several_brokers_has_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "moldau-metadata.db").touch()
+    (tmp_path / "broker-3").mkdir()
+    lock = DirectoryLock(str(tmp_path / "broker-3"))
+    refused = run_tool("", "metadata-move", "--data-dir", str(tmp_path), "--zookeeper-connect", "127.0.0.1:1")
+    lock.release()
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("moldau metadata-move: a broker is running; stop all brokers first: log directory")
 
 
 def test_a_wrong_way_to_move_is_one_line(tmp_path: Path) -> None:

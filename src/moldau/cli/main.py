@@ -75,7 +75,8 @@ def run_tool(name: str, command: Callable[[], int]) -> int:
         return OK
     except OSError as wrong:
         close_quietly()
-        return complain(name, f"input or output: {wrong.strerror or wrong}", exit_code=FAILED)
+        where = f": {wrong.filename}" if wrong.filename is not None else ""
+        return complain(name, f"input or output: {wrong.strerror or wrong}{where}", exit_code=FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
 

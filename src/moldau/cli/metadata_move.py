@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
 from moldau.cli.failures import OK, CommandFailed
+from moldau.log.directories.lock import DirectoryLock
+from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.store.moving import Moved, move
 from moldau.store.sqlite import FILE_NAME, LOCATION_FILE, SqliteStore
 from moldau.store.store import StoreError
@@ -32,10 +36,13 @@ def main(arguments: list[str]) -> int:
         ("ZooKeeper", options.zookeeper_connect) if options.zookeeper_connect else ("etcd", options.etcd_connect)
     )
     try:
-        moved = asyncio.run(run(path, service, connect))
-        set_aside(path, f"{service} at {connect}")
+        with locked(path.parent):
+            moved = asyncio.run(run(path, service, connect))
+            set_aside(path, f"{service} at {connect}")
     except StoreError as wrong:
         raise CommandFailed(str(wrong)) from None
+    except UnusableDirectory as wrong:
+        raise CommandFailed(f"a broker is running; stop all brokers first: {wrong}") from None
     print(f"metadata up to position {moved.position} is in {service}, {moved.entries} entries were written now")
     print(f"start the brokers with {service.lower()}.connect={connect}")
     return OK
@@ -54,6 +61,15 @@ def parse(arguments: list[str]) -> Namespace:
         where = "host:port[,host:port...][/chroot], without a cluster"
         service.add_argument(f"--{name}-connect", metavar="HOSTS", help=where)
     return parser.parse_args(arguments)
+
+
+@contextmanager
+def locked(data_dir: Path) -> Iterator[None]:
+    """A broker that started meanwhile would go on with the file that is set aside, and a cluster of its own."""
+    with ExitStack() as held:
+        for folder in (data_dir, *(each for each in sorted(data_dir.glob("broker-*")) if each.is_dir())):
+            held.callback(DirectoryLock(os.fspath(folder)).release)
+        yield
 
 
 async def run(path: Path, service: str, connect: str) -> Moved:

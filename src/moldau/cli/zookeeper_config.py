@@ -83,11 +83,18 @@ def parse_servers(text: str) -> list[Server]:
             raise UsageError(f"Invalid value {text!r} for --servers: expected host[:port][,host[:port]...]")
         if not is_host_name(match[1]):
             raise UsageError(f"Invalid value {match[1]!r} for --servers: expected {HOST_NAME_EXPECTED}")
-        server = Server(number, match[1], int(match[2] or CLIENT_PORT), on_host[match[1]])
-        if str(server) in map(str, servers):
-            raise UsageError(f"Invalid value {text!r} for --servers: {server} is there twice")
+        host = match[1].lower()  # names of hosts are the same in any case
+        server = Server(number, host, int(match[2] or CLIENT_PORT), on_host[host])
+        for other in servers:
+            if str(other) == str(server):
+                raise UsageError(f"Invalid value {text!r} for --servers: {server} is there twice")
+            if other.folder == server.folder:
+                raise UsageError(
+                    f"Invalid value {text!r} for --servers: {other} and {server} would share the folder "
+                    f"{server.folder}; name one of the hosts by its address"
+                )
         servers.append(server)
-        on_host[server.host] += 1
+        on_host[host] += 1
     if len(servers) > SERVERS_MAX:
         raise UsageError(f"--servers names {len(servers)} servers; ZooKeeper has {SERVERS_MAX} at most")
     return servers

@@ -43,6 +43,12 @@ async def open_log_dirs(
     if known is None and not any(read_meta_properties(str(log_dir)) for log_dir in log_dirs):
         known = cluster_id
     opened = LogDirectories.open(log_dirs, node_id=config.node_id, cluster_id=known)
+    try:
+        if not accept_lost_log_dirs:  # until the directories were locked, the metadata could be moved away
+            _refuse_lost_metadata(log_dirs, shared)
+    except UnusableDirectory:
+        opened.end()
+        raise
     if cluster_id not in (None, opened.cluster_id):
         LOGGER.warning("CLUSTER_ID=%s is not used: the data belongs to cluster %s", cluster_id, opened.cluster_id)
     return opened
