@@ -78,7 +78,9 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     occupy_standard_streams()
     try:
-        configure_logging(level=options.log_level, form=options.log_format, path=options.log_file)
+        configure_logging(
+            level=options.log_level, form=options.log_format, path=options.log_file, broker_id=options.log_broker
+        )
     except OSError as wrong:
         return complain(f"--log-file: {explain(wrong)}", exit_code=USAGE)
     if 0 <= (limit := resource.getrlimit(resource.RLIMIT_NOFILE)[1]) < DESCRIPTORS_MIN:  # negative: no limit
@@ -140,6 +142,7 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--member-of", type=Path, help=SUPPRESS)
     parser.add_argument("--members", type=int, help=SUPPRESS)
     parser.add_argument("--cluster-id", help=SUPPRESS)
+    parser.add_argument("--log-broker", type=int, help=SUPPRESS)
     return parser.parse_args(arguments)
 
 

@@ -25,10 +25,13 @@ _STANDARD_FIELDS = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "
 _ESCAPES = {code: repr(chr(code))[1:-1] for code in (*range(0x20), 0x7F, 0x85, 0x2028, 0x2029)}
 
 
-def configure_logging(*, level: str, form: LogFormat, path: Path | None) -> None:
-    """Send every logger of this process to standard error or to a file; raises OSError if the file can't be opened."""
+def configure_logging(*, level: str, form: LogFormat, path: Path | None, broker_id: int | None = None) -> None:
+    """Send every logger of this process to standard error or to a file; raises OSError if the file can't be opened.
+
+    `broker_id` is for one of several brokers that have one log: each line says whose it is.
+    """
     handler: logging.Handler = logging.StreamHandler(sys.stderr) if path is None else _file_handler(path)
-    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    handler.setFormatter(JsonLines(broker_id) if form == "json" else TextLines(broker_id))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     threading.excepthook = _log_thread_failure
 
@@ -50,8 +53,9 @@ class TimedLines(logging.Formatter):
 class TextLines(TimedLines):
     """`2026-01-31T12:05:00.123Z INFO moldau.node.command broker 0 started ...`, with stack traces below."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
+    def __init__(self, broker_id: int | None = None) -> None:
+        whose = "" if broker_id is None else f"broker {broker_id}: "
+        super().__init__(f"%(asctime)s %(levelname)s %(name)s {whose}%(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         record.message = record.message.translate(_ESCAPES)
@@ -60,6 +64,10 @@ class TextLines(TimedLines):
 
 class JsonLines(TimedLines):
     """One object a line: time, level, logger, message, the fields of `extra`, and `exception` with a stack trace."""
+
+    def __init__(self, broker_id: int | None = None) -> None:
+        super().__init__()
+        self._whose = {} if broker_id is None else {"broker": broker_id}
 
     def format(self, record: logging.LogRecord) -> str:
         import json
@@ -70,6 +78,7 @@ class JsonLines(TimedLines):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
+            **self._whose,
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

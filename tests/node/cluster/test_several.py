@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -80,12 +81,20 @@ def test_brokers_are_told_of_and_end_in_order(tmp_path: Path) -> None:
         assert command.process.wait(START_S_MAX) == 0
         assert all(is_gone(pid) for _, pid in brokers.values())
     assert "stopping all brokers: SIGTERM" in command.output
-    assert command.output.count("broker stopped in") == 3
+    for broker_id in range(3):
+        assert command.output.count(f" INFO moldau.node.command broker {broker_id}: broker stopped in") == 1
     assert sorted(path.name for path in (tmp_path / "data").iterdir() if path.is_dir()) == [
         "broker-0",
         "broker-1",
         "broker-2",
     ]
+
+
+def test_each_line_of_their_log_says_whose_it_is(tmp_path: Path) -> None:
+    with started(tmp_path, "--brokers", "2", "--port", "0", "--log-format", "json") as command:
+        command.until('"brokers": ')
+        lines = [json.loads(line) for line in command.output.splitlines()]
+    assert {line.get("broker") for line in lines if "started in" in line["message"]} == {0, 1}
 
 
 def test_a_stop_while_brokers_are_launched_is_one_of_all(tmp_path: Path) -> None:

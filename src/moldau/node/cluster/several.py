@@ -160,7 +160,7 @@ class Several:
         try:
             self._processes[member.broker_id] = await asyncio.create_subprocess_exec(
                 *command,
-                *("--stop-with-stdin", "--ready-fd", str(told)),
+                *("--stop-with-stdin", "--ready-fd", str(told), "--log-broker", str(member.broker_id)),
                 # Its end closes with this process, however that ends; no broker outlives it.
                 stdin=subprocess.PIPE,
                 pass_fds=(told,),
