@@ -92,6 +92,19 @@ def test_one_of_several_brokers_is_not_started_by_itself(tmp_path: Path, accept:
     )
 
 
+@pytest.mark.parametrize("where", ["one of several", "ZooKeeper"])
+def test_data_whose_metadata_is_elsewhere_is_left_as_it_is(tmp_path: Path, where: str) -> None:
+    """A folder too deep, or a forgotten zookeeper.connect: all partitions of the broker became strays."""
+    moldau.run(brokers=2, data_dir=tmp_path / "data").close()
+    data = tmp_path / "data" / "broker-1"
+    if where == "ZooKeeper":
+        (data / "moldau-metadata.location").write_text("ZooKeeper at h1:2181/x\n")
+    before = sorted(data.rglob("*"))
+    with pytest.raises(moldau.BrokerFailed, match=f"{data} is the data of one broker, and its metadata is in "):
+        moldau.run(brokers=2, data_dir=data)
+    assert sorted(data.rglob("*")) == before
+
+
 def test_data_of_a_broker_that_runs_is_not_taken_for_a_cluster(tmp_path: Path) -> None:
     running = moldau.run(data_dir=tmp_path / "data")
     with running, pytest.raises(moldau.BrokerFailed, match=f"data is in use: process {running.pid} holds"):

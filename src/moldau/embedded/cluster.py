@@ -21,6 +21,7 @@ from moldau.embedded.requests import Seen, create_topic, describe
 from moldau.log.directories.meta_properties import UnusableDirectory
 
 LOOK_S = 0.05  # between two questions about the cluster
+SERVICES = {"zookeeper.connect", "etcd.connect"}
 OF_EACH = {
     "listeners": "use `host` and `port`",
     "log.dirs": "use `data_dir`",
@@ -51,7 +52,10 @@ def run_cluster(
         known = first_broker_id([data])
         first = int(str((overrides or {}).get("node.id", 0))) if known is None else known
         started: dict[int, EmbeddedBroker] = {}
-        for index, member in enumerate(members([data.absolute()], range(first, first + brokers))):
+        has_service = properties is not None or not SERVICES.isdisjoint(overrides or {})
+        for index, member in enumerate(
+            members([data.absolute()], range(first, first + brokers), has_service=has_service)
+        ):
             command = start_command(properties)
             for key, value in (overrides or {}).items():
                 command += ["--override", f"{key}={as_property(value)}"]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 METADATA_FILES = "moldau-metadata."
 METADATA_FILE = "moldau-metadata.db"
+LOCATION_FILE = "moldau-metadata.location"
 META_PROPERTIES = "meta.properties"
 LOCK_FILE = ".lock"
 MOVING = ".moving"
@@ -26,11 +27,13 @@ class Member(NamedTuple):
     """Of `moldau start`, beside what all of them have."""
 
 
-def members(data_dirs: Sequence[Path], broker_ids: Sequence[int]) -> list[Member]:
+def members(data_dirs: Sequence[Path], broker_ids: Sequence[int], *, has_service: bool) -> list[Member]:
     """What each broker of a cluster on this machine is started with. Data of a single broker is taken over.
 
-    Each has a log directory in each of the folders; the metadata is in the first, or where a single broker had it.
+    Each has a log directory in each of the folders; the metadata is in the first, or where a single broker had it, or
+    in a service if there `has_service`.
     """
+    refuse_metadata_elsewhere(data_dirs, has_service=has_service)
     for data_dir in data_dirs:
         data_dir.mkdir(parents=True, exist_ok=True)
         make_room_for_others(data_dir)
@@ -88,6 +91,22 @@ def first_broker_id(data_dirs: Sequence[Path]) -> int | None:
     return min(known, default=None)
 
 
+def refuse_metadata_elsewhere(data_dirs: Sequence[Path], *, has_service: bool) -> None:
+    """Before anything is moved: with metadata that begins here, all that a broker has would be nobody's."""
+    from moldau.log.directories.meta_properties import UnusableDirectory
+
+    if any((data_dir / METADATA_FILE).exists() for data_dir in data_dirs):
+        return
+    for data_dir in data_dirs:
+        path = data_dir / LOCATION_FILE
+        noted = path.read_text("utf-8", "replace").strip() if path.exists() else ""
+        service, at, connect = noted.partition(" at ")
+        if not noted or single_broker_id(data_dir) is None or (at and has_service):
+            continue
+        advice = f"start with {service.lower()}.connect={connect}" if at else "start it with the folders that it had"
+        raise UnusableDirectory(f"{data_dir} is the data of one broker, and its metadata is in {noted}; {advice}")
+
+
 def make_room_for_others(data_dir: Path) -> None:
     """Move the data of a single broker into a folder of its own; what a crash interrupted is finished.
 
@@ -105,7 +124,7 @@ def make_room_for_others(data_dir: Path) -> None:
         moving.mkdir(exist_ok=True)
         stays = (MOVING, LOCK_FILE, META_PROPERTIES)
         for entry in os.listdir(data_dir):
-            if entry not in stays and not entry.startswith(METADATA_FILES):
+            if entry not in stays and (entry == LOCATION_FILE or not entry.startswith(METADATA_FILES)):
                 os.rename(data_dir / entry, moving / entry)
         if (data_dir / META_PROPERTIES).exists():
             os.rename(data_dir / META_PROPERTIES, moving / META_PROPERTIES)

@@ -52,7 +52,8 @@ async def run_several(config: BrokerConfig, options: Namespace) -> int:
     cluster.follow_signals()
     with ExitStack() as held:
         try:
-            wanted = members(data_dirs, broker_ids(config, data_dirs, count))
+            ids = broker_ids(config, data_dirs, count)
+            wanted = members(data_dirs, ids, has_service=config.metadata_service is not None)
             for data_dir in data_dirs:
                 held.callback(DirectoryLock(os.fspath(data_dir)).release)
         except UnusableDirectory as wrong:
