@@ -18,7 +18,6 @@ from moldau.embedded.members import first_broker_id, members
 from moldau.embedded.overrides import as_property, check_overrides
 from moldau.embedded.process import START_S_MAX, BrokerFailed, BrokerProcess
 from moldau.embedded.requests import Seen, create_topic, describe
-from moldau.log.directories.meta_properties import UnusableDirectory
 
 LOOK_S = 0.05  # between two questions about the cluster
 SERVICES = {"zookeeper.connect", "etcd.connect"}
@@ -48,6 +47,8 @@ def run_cluster(
         raise ValueError(f"{key!r} is each broker's own in a cluster; {OF_EACH[key]}")
     scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
     data = scratch / "data" if data_dir is None else Path(data_dir)
+    from moldau.log.directories.meta_properties import UnusableDirectory  # who runs one broker loads nothing of it
+
     try:
         known = first_broker_id([data])
         first = int(str((overrides or {}).get("node.id", 0))) if known is None else known
