@@ -13,6 +13,8 @@ import pytest
 from tests.clients.conftest import NewTopic
 from tests.clients.drivers import CLIENTS, CODECS, Drivers, Record
 
+pytestmark = pytest.mark.xdist_group("round-trips")  # one process starts what they share, not three
+
 PARTITIONS = 3
 FIRST_TIMESTAMP = int(time.time() * 1_000) - 3_600_000  # recent, or retention takes the records away
 NOISE = random.Random(1883).randbytes(300_000)

@@ -24,7 +24,10 @@ from tests import apache_kafka
 from tests.apache_kafka import ApacheKafka
 from tests.log.samples import NOW_MS, PARTITION, batch, config, contents, create
 
-pytestmark = pytest.mark.skipif(not apache_kafka.available(), reason="Apache Kafka needs Java and Maven")
+pytestmark = [
+    pytest.mark.skipif(not apache_kafka.available(), reason="Apache Kafka needs Java and Maven"),
+    pytest.mark.xdist_group("apache-files"),  # one process starts what they share, not three
+]
 
 SETTINGS = {"segment.bytes": "1048576", "index.interval.bytes": "1024"}
 COUNT = 20_000

@@ -16,6 +16,8 @@ from tests.suites.conftest import NewTopic
 from tests.suites.tools import VERIFIABLE_CONSUMER, Printed, Tools
 from tests.suites.verifiable import Member, produce
 
+pytestmark = pytest.mark.xdist_group("verifiable")  # one process starts what they share, not three
+
 ASSIGNORS = ("RangeAssignor", "RoundRobinAssignor", "StickyAssignor", "CooperativeStickyAssignor")
 FILL_S_MAX = 30.0
 CLASSIC = ("--group-protocol", "classic")

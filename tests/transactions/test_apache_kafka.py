@@ -30,9 +30,10 @@ from tests.apache_kafka import ApacheKafka
 from tests.differential.peer import Peer
 from tests.transactions.worlds import FIRST, P0, SECOND, World, transaction
 
-pytestmark = pytest.mark.skipif(
-    not apache_kafka.available(), reason="Apache Kafka needs java, and Maven the first time"
-)
+pytestmark = [
+    pytest.mark.skipif(not apache_kafka.available(), reason="Apache Kafka needs java, and Maven the first time"),
+    pytest.mark.xdist_group("apache-transactions"),  # one process starts what they share, not three
+]
 
 WAIT_S_MAX = 30.0
 TIMEOUT_MS = 60_000

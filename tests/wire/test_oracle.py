@@ -23,6 +23,8 @@ from moldau.wire.messages.registry import REQUESTS
 from moldau.wire.schema import Message
 from tests.wire.message_values import CASE_IDS, CASES, messages, plain
 
+pytestmark = pytest.mark.xdist_group("oracle")  # one process starts what they share, not three
+
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
