@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from enum import Enum
 from pathlib import Path
@@ -170,7 +170,10 @@ class Update:
 
         spark: Any = session
         graph = create_dataflow_graph(
-            spark, default_catalog=spec.catalog, default_database=spec.database, sql_conf=spec.configuration
+            spark,
+            default_catalog=spec.catalog,
+            default_database=spec.database,
+            sql_conf=_of_a_session(session, spec.configuration),
         )
         elements = Elements()
         registry = NotingRegistry(SparkConnectGraphElementRegistry(spark, graph), spark.client, elements)
@@ -195,9 +198,26 @@ def _tables(names: Sequence[str], elements: Elements) -> list[str]:
     return list(names)
 
 
+def _of_a_session(session: SparkSession, configuration: Mapping[str, str]) -> dict[str, str]:
+    """What flows may set, each of which fails else. The rest is what a server is started with, such as its jars."""
+    from pyspark.errors import PySparkException
+
+    settings = {}
+    for key, value in configuration.items():
+        try:
+            session.conf.set(key, value)
+        except PySparkException as wrong:
+            if not (wrong.getCondition() or "").startswith("CANNOT_MODIFY"):
+                raise
+        else:
+            settings[key] = value
+    return settings
+
+
 @contextmanager
 def _said_to(log: Path) -> Iterator[None]:
     """Spark tells on standard output which files it reads, each time; so may the files."""
+    log.parent.mkdir(parents=True, exist_ok=True)  # a far server, and a storage elsewhere, need nothing there
     with log.open("w") as file, redirect_stdout(file):
         yield
 
