@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -142,11 +142,7 @@ class EmbeddedCluster:
             config=config or {},
         )
         deadline_s = time.monotonic() + START_S_MAX
-        for broker in self._brokers.values():
-            while broker.is_running and not describe(broker.address, name).leaders:
-                if time.monotonic() > deadline_s:
-                    raise BrokerFailed(f"not all brokers know topic {name}:\n{self.output()}")
-                time.sleep(LOOK_S)
+        self._await_all(lambda seen: bool(seen.leaders), f"topic {name}", topic=name, deadline_s=deadline_s)
 
     def leader_of(self, topic: str, partition: int = 0, *, timeout_s: float = START_S_MAX) -> int:
         """The broker that leads a partition; while nobody does, that is waited for. Raises TimeoutError."""
@@ -173,10 +169,14 @@ class EmbeddedCluster:
         return "\n".join(f"broker {each}:\n{broker.output()}" for each, broker in self._brokers.items())
 
     def _await_members(self, ids: Collection[int], deadline_s: float) -> None:
+        self._await_all(lambda seen: set(ids) <= seen.broker_ids, "each other", topic=None, deadline_s=deadline_s)
+
+    def _await_all(self, knows: Callable[[Seen], bool], what: str, *, topic: str | None, deadline_s: float) -> None:
+        """Until every broker that runs describes the cluster so."""
         for broker in self._brokers.values():
-            while broker.is_running and not set(ids) <= describe(broker.address, None).broker_ids:
+            while broker.is_running and not knows(describe(broker.address, topic)):
                 if time.monotonic() > deadline_s:
-                    raise BrokerFailed(f"not all brokers know each other:\n{self.output()}")
+                    raise BrokerFailed(f"not all brokers know {what}:\n{self.output()}")
                 time.sleep(LOOK_S)
 
     def _broker(self, broker_id: int) -> EmbeddedBroker:
