@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import get_context
 
 from tests.simulation.outcomes import WORLDS, Outcome
@@ -15,8 +15,8 @@ TASKS_OF_A_PROCESS = 20  # brokers that are killed leave their files open
 SEEDS_AT_ONCE = 10  # that a process takes: as many as make its start, and the way of their outcomes, small
 
 
-def _outcomes(simulate: Callable[[int], Outcome], seeds: Iterable[int], processes: int) -> Iterator[Outcome]:
-    if processes == 1:
+def _outcomes(simulate: Callable[[int], Outcome], seeds: Sequence[int], processes: int) -> Iterator[Outcome]:
+    if len(seeds) == 1:
         yield from map(simulate, seeds)
         return
     with get_context("spawn").Pool(processes, maxtasksperchild=TASKS_OF_A_PROCESS) as pool:
