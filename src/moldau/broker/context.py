@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from moldau.security.principals import ANONYMOUS, Principal
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from moldau.broker.authorization import Authorization
     from moldau.broker.fetching.cold_reads import ColdReads
     from moldau.broker.fetching.fetch_sessions import FetchSessions
     from moldau.broker.peers import Peers
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from moldau.core.config.broker import BrokerConfig
     from moldau.groups.coordinator import GroupCoordinator
     from moldau.log.directories.log_directories import LogDirectories
+    from moldau.security.acls.vocabulary import AclOperation, ResourceType
     from moldau.transactions.coordinator import TransactionCoordinator
     from moldau.wire.frame import RequestHeader
     from moldau.wire.messages.api_versions import ApiVersion
@@ -70,6 +74,8 @@ class Services:
     """How many brokers the cluster has when all of them have started, as far as that is known."""
     moves: ReplicaMoves | None = None
     """Made when the first replica is to move to another log directory."""
+    authorization: Authorization | None = None
+    """None where every client may do everything."""
     dispatch: Dispatch | None = None
     """Set when requests are answered: one of them may come in another."""
 
@@ -86,6 +92,7 @@ class Peer:
     listener_name: str
     host: str
     port: int
+    principal: Principal = ANONYMOUS
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -101,3 +108,12 @@ class Context:
         self.header = header
         self.peer = peer
         self.version = header.api_version
+
+    @property
+    def principal(self) -> Principal:
+        return self.peer.principal
+
+    def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, is_audited: bool = True) -> bool:
+        """Whether whoever asks may do this; a denial is a line in the audit log, unless nobody was refused by it."""
+        authorization = self.services.authorization
+        return authorization is None or authorization.may(self, operation, resource_type, name, is_audited=is_audited)
