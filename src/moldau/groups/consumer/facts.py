@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
@@ -71,8 +72,23 @@ class TopicsChecked(msgspec.Struct, frozen=True):
     version: int
 
 
+class ViewerSet(msgspec.Struct, frozen=True):
+    """Whose right to see topics counts when regular expressions are resolved next. It is not logged."""
+
+    group_id: str
+    may_describe: Callable[[str], bool] | None
+
+
 ConsumerFact: TypeAlias = (
-    GroupEpochSet | ProfileSet | TargetEpochSet | TargetSet | ProgressSet | RegexSet | OldMetadataSet | TopicsChecked
+    GroupEpochSet
+    | ProfileSet
+    | TargetEpochSet
+    | TargetSet
+    | ProgressSet
+    | RegexSet
+    | OldMetadataSet
+    | TopicsChecked
+    | ViewerSet
 )
 
 

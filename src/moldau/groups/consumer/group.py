@@ -11,7 +11,7 @@ The state follows from the facts and is not stored. Only `apply` changes a group
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
@@ -29,6 +29,7 @@ from moldau.groups.consumer.facts import (
     TargetEpochSet,
     TargetSet,
     TopicsChecked,
+    ViewerSet,
 )
 from moldau.groups.consumer.members import ConsumerMember, Partitions, Progress
 
@@ -66,6 +67,8 @@ class ConsumerGroup:
     """The member of each instance id."""
     owners: dict[bytes, dict[int, str]] = field(default_factory=dict)
     """Who has a partition, until it is given up."""
+    may_describe: Callable[[str], bool] | None = None
+    """Which topics the member sees that had regular expressions resolved; all of them if nothing says otherwise."""
 
     def copy(self) -> ConsumerGroup:
         return ConsumerGroup(
@@ -81,6 +84,7 @@ class ConsumerGroup:
             self.topics_version,
             dict(self.static_ids),
             {topic_id: dict(owners) for topic_id, owners in self.owners.items()},
+            self.may_describe,
         )
 
     @property
@@ -146,6 +150,8 @@ class ConsumerGroup:
                 self.has_old_metadata = fact.is_there
             case TopicsChecked():
                 self.topics_version = fact.version
+            case ViewerSet():
+                self.may_describe = fact.may_describe
 
     def _apply_profile(self, fact: ProfileSet) -> None:
         member = self.members.get(fact.member_id)

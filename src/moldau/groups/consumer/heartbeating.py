@@ -10,7 +10,7 @@ there an empty one is replaced, and there migration takes over one with members.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.patterns import InvalidPattern, compile_pattern
 from moldau.groups.classic.membership import Leaving
-from moldau.groups.consumer.facts import ProfileSet, ProgressSet, RegexSet, ResolvedRegex
+from moldau.groups.consumer.facts import ProfileSet, ProgressSet, RegexSet, ResolvedRegex, ViewerSet
 from moldau.groups.consumer.group import ConsumerGroup
 from moldau.groups.consumer.members import (
     JOIN_EPOCH,
@@ -62,6 +62,8 @@ class Heartbeat(Struct, frozen=True, kw_only=True):
     owned: Partitions | None = None
     client_id: str = ""
     client_host: str = ""
+    may_describe: Callable[[str], bool] | None = None
+    """Whether the member may see a topic; None where everybody sees all of them."""
 
     @property
     def is_joining(self) -> bool:
@@ -133,7 +135,7 @@ def heartbeat(turn: ConsumerTurn, heartbeat: Heartbeat) -> ConsumerGroupHeartbea
     if profile != member.profile or member.member_id not in turn.group.members:
         is_repatterned, is_resolved = _change_profile(turn, member, profile)
     if profile.regex:
-        _refresh_regexes(turn)
+        _refresh_regexes(turn, heartbeat.may_describe)
     turn.check_topics(is_due=is_renamed or is_resolved)
     turn.assign()
     turn.reconcile(member.member_id, heartbeat.owned, is_resubscribed=is_renamed or is_repatterned)
@@ -282,8 +284,11 @@ def _check_regex(regex: str) -> None:
         raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
-def _refresh_regexes(turn: ConsumerTurn) -> None:
-    """Resolving is a decision of its own, soon after: it looks at every topic, and serves all members at once."""
+def _refresh_regexes(turn: ConsumerTurn, may_describe: Callable[[str], bool] | None) -> None:
+    """Resolving is a decision of its own, soon after: it looks at every topic, and serves all members at once.
+
+    As in Kafka, it is the rights of the member that asked for it by which all of them see topics.
+    """
     group, now_ms = turn.group, turn.now_ms
     last = next(iter(group.regexes.values()), None)
     if last is not None and now_ms <= last.at_ms + REGEX_INTERVAL_MS_MIN:
@@ -294,6 +299,8 @@ def _refresh_regexes(turn: ConsumerTurn) -> None:
         or last.version < turn.topics.grown_version
         or now_ms > last.at_ms + turn.config.regex_refresh_ms
     ):
+        if may_describe is not None:
+            turn.record(ViewerSet(group.group_id, may_describe))
         turn.set_timer(consumer_regex_key(group.group_id), 0)
 
 
@@ -361,9 +368,14 @@ def rebalance_expired(turn: ConsumerTurn, member_id: str) -> Decision[None]:
     return turn.decide(None)
 
 
+def _sees_all(_: str) -> bool:
+    return True
+
+
 def resolve_regexes(turn: ConsumerTurn) -> Decision[None]:
     """Which topics match, for every regular expression of the group."""
     group, topics = turn.group, turn.topics
+    sees = group.may_describe or _sees_all
     is_other = False
     for regex in sorted(group.subscribed_regexes()):
         try:
@@ -371,7 +383,7 @@ def resolve_regexes(turn: ConsumerTurn) -> Decision[None]:
         except InvalidPattern:
             found: frozenset[str] = frozenset()  # of another release that knew more, in a log that we took over
         else:
-            found = frozenset(name for name in topics.names if pattern.matches(name))
+            found = frozenset(name for name in topics.names if pattern.matches(name) and sees(name))
         known = group.regexes.get(regex)
         is_other = is_other or found != (frozenset() if known is None else known.topics)
         turn.record(RegexSet(group.group_id, regex, ResolvedRegex(found, topics.version, turn.now_ms)))
