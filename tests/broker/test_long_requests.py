@@ -144,6 +144,7 @@ def services(folder: Path) -> Iterator[Any]:
     with ThreadPoolExecutor(1) as executor, closing(ColdReads()) as cold_reads:
         shown = image()
         yield SimpleNamespace(
+            authorization=None,
             image=shown,
             broker_id=0,
             itself=None,

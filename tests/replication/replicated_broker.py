@@ -83,6 +83,7 @@ class ReplicatedBroker:
         self.services = cast(
             "Services",
             SimpleNamespace(
+                authorization=None,
                 config=BrokerConfig(),
                 clock=clock,
                 partitions=found,

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from moldau.security.acls.audit import audit_message
+from moldau.broker.fetching.allowed_reading import read_allowed
+from moldau.broker.producing.allowed_topics import restrict_produce
+from moldau.security.acls.audit import acl_change_message, audit_message
 from moldau.security.acls.authorizer import Authorizer
-from moldau.security.acls.vocabulary import AclOperation, ResourceType
+from moldau.security.acls.bindings import Acl
+from moldau.security.acls.hosts import host_address
+from moldau.security.acls.vocabulary import CLUSTER_NAME, AclOperation, ResourceType
 from moldau.wire.api import ApiKey
 
 if TYPE_CHECKING:
-    from moldau.broker.context import Context
+    from moldau.broker.context import Context, Peer
+    from moldau.security.acls.requirements import Requirement
 
 AUDIT = logging.getLogger("moldau.audit")
 
 
 class Authorization:
+    """Also the way to what Fetch and Produce do only where there is an authorizer: others import none of it."""
+
     __slots__ = ("authorizer",)
+    read = staticmethod(read_allowed)
+    restrict_produce = staticmethod(restrict_produce)
 
     def __init__(self, authorizer: Authorizer) -> None:
         self.authorizer = authorizer
@@ -32,15 +42,16 @@ class Authorization:
         is_audited: bool = True,
     ) -> bool:
         peer = context.peer
-        if self.authorizer.authorize(peer.principal, peer.host, operation, resource_type, name):
+        host = _host_of(peer)
+        if self.authorizer.authorize(peer.principal, host, operation, resource_type, name):
             return True
         if is_audited:
-            rule = self.authorizer.matching_rule(peer.principal, peer.host, operation, resource_type, name)
+            rule = self.authorizer.matching_rule(peer.principal, host, operation, resource_type, name)
             AUDIT.info(
                 audit_message(
                     rule,
                     principal=peer.principal,
-                    host=peer.host,
+                    host=host,
                     operation=operation,
                     resource_type=resource_type,
                     resource_name=name,
@@ -48,3 +59,32 @@ class Authorization:
                 )
             )
         return False
+
+    def may_with_any(self, context: Context, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """With some resource of the type, whichever it is."""
+        peer = context.peer
+        return self.authorizer.authorize_by_resource_type(peer.principal, _host_of(peer), operation, resource_type)
+
+    def meets(self, context: Context, needed: Requirement) -> bool:
+        """What an API needs of the cluster, or something that is enough instead."""
+        instead = any(
+            self.may(context, each.operation, each.resource_type, CLUSTER_NAME, is_audited=False)
+            for each in needed.unless
+        )
+        return instead or self.may(context, needed.operation, needed.resource_type, CLUSTER_NAME)
+
+    def operations(self, context: Context, resource_type: ResourceType, name: str) -> int:
+        """The bit set of all that the client may do with a resource."""
+        peer = context.peer
+        return self.authorizer.authorized_operations(peer.principal, _host_of(peer), resource_type, name)
+
+    def note_changes(self, context: Context, verb: str, acls: Iterable[Acl]) -> None:
+        """ACLs that a client has created or deleted."""
+        peer = context.peer
+        for acl in acls:
+            AUDIT.info(acl_change_message(acl, verb, principal=peer.principal, host=_host_of(peer)))
+
+
+def _host_of(peer: Peer) -> str:
+    host = peer.host
+    return host_address(host) if ":" in host else host

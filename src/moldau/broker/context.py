@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from moldau.security.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Set
     from concurrent.futures import Executor
 
     from moldau.broker.authorization import Authorization
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from moldau.transactions.coordinator import TransactionCoordinator
     from moldau.wire.frame import RequestHeader
     from moldau.wire.messages.api_versions import ApiVersion
+
+NONE: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -117,3 +120,16 @@ class Context:
         """Whether whoever asks may do this; a denial is a line in the audit log, unless nobody was refused by it."""
         authorization = self.services.authorization
         return authorization is None or authorization.may(self, operation, resource_type, name, is_audited=is_audited)
+
+    def denied(
+        self, operation: AclOperation, resource_type: ResourceType, names: Iterable[str], *, is_audited: bool = True
+    ) -> Set[str]:
+        """Those of the names with whose resources the client may not do this; each is asked about once."""
+        authorization = self.services.authorization
+        if authorization is None:
+            return NONE
+        return {
+            name
+            for name in dict.fromkeys(names)
+            if not authorization.may(self, operation, resource_type, name, is_audited=is_audited)
+        }

@@ -28,7 +28,7 @@ VERSIONS = range(14)
 
 
 def brokers(image: ClusterImage, version: int, *, listener: str = "PLAINTEXT") -> list[tuple[int, int]]:
-    services = cast("Services", SimpleNamespace(image=image, config=BrokerConfig(), itself=ITSELF))
+    services = cast("Services", SimpleNamespace(authorization=None, image=image, config=BrokerConfig(), itself=ITSELF))
     context = Context(services, RequestHeader(ApiKey.METADATA, version, 0, "client"), Peer(listener, "host", 1))
     answer = metadata.call(MetadataRequest(topics=[] if version == 0 else None), context)
     assert isinstance(answer, MetadataResponse)
@@ -36,7 +36,7 @@ def brokers(image: ClusterImage, version: int, *, listener: str = "PLAINTEXT") -
 
 
 def described(image: ClusterImage, *, with_fenced: bool = False) -> list[tuple[int, int, bool]]:
-    services = cast("Services", SimpleNamespace(image=image, config=BrokerConfig(), itself=ITSELF))
+    services = cast("Services", SimpleNamespace(authorization=None, image=image, config=BrokerConfig(), itself=ITSELF))
     context = Context(services, RequestHeader(ApiKey.DESCRIBE_CLUSTER, 2, 0, "client"), Peer("PLAINTEXT", "host", 1))
     answer = describe_cluster.call(DescribeClusterRequest(include_fenced_brokers=with_fenced), context)
     assert isinstance(answer, DescribeClusterResponse)

@@ -7,6 +7,7 @@ from asyncio import Future
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import together
+from moldau.broker.rights import GROUP, READ, TRANSACTIONAL_ID, WRITE
 from moldau.core.errors import ErrorCode
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.transaction import ProducerIdAndEpoch
@@ -18,6 +19,10 @@ from moldau.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddO
 def add_offsets_to_txn(
     request: AddOffsetsToTxnRequest, context: Context
 ) -> AddOffsetsToTxnResponse | Future[AddOffsetsToTxnResponse]:
+    if not context.may(WRITE, TRANSACTIONAL_ID, request.transactional_id):
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not context.may(READ, GROUP, request.group_id):
+        return AddOffsetsToTxnResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     offsets_partition = context.services.groups.index_of(request.group_id)
     error = context.services.transactions.write(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, in_thread, together
+from moldau.broker.rights import TOPIC, TRANSACTIONAL_ID, WRITE
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
@@ -47,6 +48,9 @@ def add_partitions_to_txn(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
+    if not context.may(WRITE, TRANSACTIONAL_ID, only.transactional_id):
+        refused = _refused(only, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=refused.topic_results)
     return together(
         [_add(only, context)],
         lambda results: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results),
@@ -56,9 +60,12 @@ def add_partitions_to_txn(
 def _add(
     transaction: AddPartitionsToTxnTransaction, context: Context
 ) -> AddPartitionsToTxnResult | Future[AddPartitionsToTxnResult]:
+    denied: Set[str] = frozenset()
+    if context.version < BATCHED_SINCE:  # later ones are for brokers only
+        denied = context.denied(WRITE, TOPIC, (topic.name for topic in transaction.topics))
     if sum([1 + len(topic.partitions) for topic in transaction.topics]) > ROWS_MAX:
-        return asyncio.ensure_future(_add_many(transaction, context))
-    checked = _check(transaction, context.services.controller.image, context.version)
+        return asyncio.ensure_future(_add_many(transaction, denied, context))
+    checked = _check(transaction, context.services.controller.image, denied, context.version)
     if isinstance(checked, AddPartitionsToTxnResult):
         return checked
     if transaction.verify_only:
@@ -70,9 +77,11 @@ def _add(
     )
 
 
-async def _add_many(transaction: AddPartitionsToTxnTransaction, context: Context) -> AddPartitionsToTxnResult:
+async def _add_many(
+    transaction: AddPartitionsToTxnTransaction, denied: Set[str], context: Context
+) -> AddPartitionsToTxnResult:
     image = context.services.controller.image
-    checked = await in_thread(lambda: _check(transaction, image, context.version), context)
+    checked = await in_thread(lambda: _check(transaction, image, denied, context.version), context)
     if isinstance(checked, AddPartitionsToTxnResult):
         return checked
     if transaction.verify_only:
@@ -85,13 +94,15 @@ async def _add_many(transaction: AddPartitionsToTxnTransaction, context: Context
 
 
 def _check(
-    transaction: AddPartitionsToTxnTransaction, image: ClusterImage, version: int
+    transaction: AddPartitionsToTxnTransaction, image: ClusterImage, denied: Set[str], version: int
 ) -> frozenset[TopicPartition] | AddPartitionsToTxnResult:
     """The partitions, or why none of them is added."""
     partitions = frozenset(
         TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions
     )
-    refused = {each: wrong for each in partitions if (wrong := _problem(each, image, version)) is not ErrorCode.NONE}
+    refused = {
+        each: wrong for each in partitions if (wrong := _problem(each, image, denied, version)) is not ErrorCode.NONE
+    }
     if not refused:
         return partitions
     not_attempted = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -129,7 +140,9 @@ def _added(
     return _result(transaction.transactional_id, dict.fromkeys(partitions, told))
 
 
-def _problem(partition: TopicPartition, image: ClusterImage, version: int) -> ErrorCode:
+def _problem(partition: TopicPartition, image: ClusterImage, denied: Set[str], version: int) -> ErrorCode:
+    if partition.topic in denied:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if version < BATCHED_SINCE and is_internal(partition.topic):
         # No client has the right to write to the coordinators' topics. A groups' coordinator has.
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -137,6 +150,11 @@ def _problem(partition: TopicPartition, image: ClusterImage, version: int) -> Er
     if topic is None or not 0 <= partition.partition < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.NONE
+
+
+def _refused(transaction: AddPartitionsToTxnTransaction, error: ErrorCode) -> AddPartitionsToTxnResult:
+    partitions = (TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions)
+    return _result(transaction.transactional_id, dict.fromkeys(partitions, error))
 
 
 def _result(transactional_id: str, errors: Mapping[TopicPartition, ErrorCode]) -> AddPartitionsToTxnResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from moldau.broker.api import api
-from moldau.broker.config_resources import resource_of
+from moldau.broker.config_resources import denied_changes, resource_of, without
 from moldau.broker.context import Context
 from moldau.controller.settings.configs import AlteredResource, ConfigChange, ResourceChange, decide_alter_configs
 from moldau.core.errors import ApiError
@@ -28,14 +28,16 @@ async def alter_configs(request: AlterConfigsRequest, context: Context) -> Alter
         )
         for resource in request.resources
     ]
+    denied = denied_changes(context, wanted)
+    allowed = without(wanted, denied)
     try:
         altered = await services.controller.write(
             lambda image: decide_alter_configs(
-                image, wanted, config=services.config, validate_only=request.validate_only
+                image, allowed, config=services.config, validate_only=request.validate_only
             )
         )
     except ApiError as wrong:
-        altered = [AlteredResource(resource.type, resource.name, wrong.code, wrong.message) for resource in wanted]
+        altered = [AlteredResource(resource.type, resource.name, wrong.code, wrong.message) for resource in allowed]
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(
@@ -44,6 +46,6 @@ async def alter_configs(request: AlterConfigsRequest, context: Context) -> Alter
                 resource_type=resource.type,
                 resource_name=resource.name,
             )
-            for resource in altered
+            for resource in (*altered, *denied)
         ]
     )

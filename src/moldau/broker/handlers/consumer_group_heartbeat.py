@@ -6,9 +6,11 @@ A member of v1 makes up its own id and may subscribe by a regular expression; on
 from __future__ import annotations
 
 from asyncio import Future
+from functools import partial
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.rights import DESCRIBE, GROUP, READ, TOPIC
 from moldau.controller.settings.features import has_consumer_groups
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import format_uuid, random_uuid
@@ -26,6 +28,10 @@ def consumer_group_heartbeat(
 ) -> ConsumerGroupHeartbeatResponse | Future[ConsumerGroupHeartbeatResponse]:
     if not has_consumer_groups(context.services.controller.image, context.services.config):
         return _failed(ErrorCode.UNSUPPORTED_VERSION)
+    if not context.may(READ, GROUP, request.group_id):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, error_message=None)
+    if context.denied(DESCRIBE, TOPIC, request.subscribed_topic_names or ()):
+        return ConsumerGroupHeartbeatResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message=None)
     groups = context.services.groups
     heartbeat = _heartbeat(request, context)
     try:
@@ -57,4 +63,9 @@ def _heartbeat(request: ConsumerGroupHeartbeatRequest, context: Context) -> Hear
         owned=None if owned is None else {each.topic_id: frozenset(each.partitions) for each in owned},
         client_id=context.header.client_id or "",
         client_host=f"/{context.peer.host}",
+        may_describe=None if context.services.authorization is None else partial(_may_describe, context),
     )
+
+
+def _may_describe(context: Context, topic: str) -> bool:
+    return context.may(DESCRIBE, TOPIC, topic, is_audited=False)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.rights import ALTER, TOPIC
 from moldau.broker.topics import creation as topic_creation
 from moldau.controller.partitions.states import ExtendedTopic, MorePartitions
 from moldau.core.errors import ApiError, ErrorCode
@@ -33,11 +36,17 @@ async def create_partitions(request: CreatePartitionsRequest, context: Context) 
     if request.timeout_ms <= 0:
         # Who gives us no time at all has given up already.
         return _response([ExtendedTopic(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in wanted])
+    times_named = Counter(topic.name for topic in wanted)
+    denied = context.denied(ALTER, TOPIC, (name for name, times in times_named.items() if times == 1))
+    allowed = [topic for topic in wanted if topic.name not in denied]
     try:
-        extended = await topic_creation.create_partitions(context.services, wanted, validate_only=request.validate_only)
+        extended = await topic_creation.create_partitions(
+            context.services, allowed, validate_only=request.validate_only
+        )
     except ApiError as wrong:
-        extended = [ExtendedTopic(topic.name, wrong.code, wrong.message) for topic in wanted]
-    return _response(extended)
+        extended = [ExtendedTopic(topic.name, wrong.code, wrong.message) for topic in allowed]
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return _response(extended + [ExtendedTopic(topic.name, error) for topic in wanted if topic.name in denied])
 
 
 def _more_partitions(topic: CreatePartitionsTopic) -> MorePartitions:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Set
+
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded, in_thread
+from moldau.broker.rights import CREATE, DESCRIBE_CONFIGS, TOPIC, may_create_topics
 from moldau.broker.topics import creation as topic_creation
 from moldau.controller.topics import CreatedTopic, NewTopic
 from moldau.core.config.describe import ConfigEntry
@@ -33,19 +37,37 @@ async def create_topics(
         # Who gives us no time at all has given up already.
         late = [CreatedTopic(topic.name, ErrorCode.REQUEST_TIMED_OUT) for topic in wanted]
         return await _response(late, context)
+    denied = _denied(wanted, context)
+    allowed = [topic for topic in wanted if topic.name not in denied] if denied else wanted
     try:
-        created = await topic_creation.create_topics(context.services, wanted, validate_only=request.validate_only)
+        created = await topic_creation.create_topics(context.services, allowed, validate_only=request.validate_only)
     except ApiError as wrong:
-        created = [CreatedTopic(topic.name, wrong.code, wrong.message) for topic in wanted]
+        created = [CreatedTopic(topic.name, wrong.code, wrong.message) for topic in allowed]
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    created += [CreatedTopic(topic.name, error, "Authorization failed.") for topic in wanted if topic.name in denied]
     return await _response(created, context)
+
+
+def _denied(wanted: list[NewTopic], context: Context) -> Set[str]:
+    """What may not be created. Whoever names a topic twice is told that, and nothing else."""
+    if context.services.authorization is None or may_create_topics(context):
+        return frozenset()
+    times_named = Counter(topic.name for topic in wanted)
+    return context.denied(CREATE, TOPIC, (name for name, times in times_named.items() if times == 1))
 
 
 async def _response(
     created: list[CreatedTopic], context: Context
 ) -> CreateTopicsResponse | Encoded[CreateTopicsResponse]:
-    if len(created) <= TOPICS_MAX:
-        return CreateTopicsResponse(topics=[_shape(topic) for topic in created])
-    return await encoded(lambda: CreateTopicsResponse(topics=[_shape(topic) for topic in created]), context)
+    made = (topic.name for topic in created if topic.error is ErrorCode.NONE)
+    hidden = context.denied(DESCRIBE_CONFIGS, TOPIC, made, is_audited=False)
+
+    def shape() -> CreateTopicsResponse:
+        return CreateTopicsResponse(
+            topics=[_shape_hidden(topic) if topic.name in hidden else _shape(topic) for topic in created]
+        )
+
+    return shape() if len(created) <= TOPICS_MAX else await encoded(shape, context)
 
 
 def _new_topic(topic: CreatableTopic) -> NewTopic:
@@ -67,6 +89,16 @@ def _shape(topic: CreatedTopic) -> CreatableTopicResult:
         num_partitions=topic.partitions,
         replication_factor=topic.replication_factor,
         configs=[_config(entry) for entry in topic.configs],
+    )
+
+
+def _shape_hidden(topic: CreatedTopic) -> CreatableTopicResult:
+    """For a client that may create the topic and not see its configuration."""
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_message=None,
+        topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     )
 
 

@@ -7,6 +7,7 @@ from asyncio import Future
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn
+from moldau.broker.rights import DELETE, GROUP
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.groups.shard import GroupShard
@@ -25,6 +26,9 @@ def delete_groups(
 def _delete(group_id: str, context: Context) -> DeletableGroupResult | Future[DeletableGroupResult]:
     def shape(error: ErrorCode) -> DeletableGroupResult:
         return DeletableGroupResult(group_id=group_id, error_code=error)
+
+    if not context.may(DELETE, GROUP, group_id):
+        return shape(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
     def decide(shard: GroupShard, _: int) -> Decision[DeletableGroupResult]:
         return shard.decide_delete_group(group_id).shaped(shape)

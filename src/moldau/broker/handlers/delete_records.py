@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn
+from moldau.broker.rights import DELETE, TOPIC
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import NO_OFFSET, Offset
 from moldau.replication.partition import Partition
@@ -36,8 +37,11 @@ def delete_records(
         for partition in topic.partitions:
             wanted.setdefault(topic.name, {})[partition.partition_index] = partition.offset
     delayed: list[Future[Deleted]] = []
+    denied = context.denied(DELETE, TOPIC, wanted)
 
     def delete(one: tuple[str, int, Offset]) -> Deleted | Future[Deleted]:
+        if one[0] in denied:
+            return _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         deleted = _delete(*one, request.timeout_ms, context)
         if isinstance(deleted, Future):
             delayed.append(deleted)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
+from moldau.broker.rights import CLUSTER, CLUSTER_NAME, DELETE, DESCRIBE, TOPIC
 from moldau.broker.topics.creation import TOPICS_PER_WRITE
 from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics
 from moldau.core.errors import ApiError, ErrorCode
-from moldau.core.ids import TopicId
+from moldau.core.ids import ZERO_UUID, TopicId
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -37,10 +39,38 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
     if request.timeout_ms <= 0:
         # Who gives us no time at all has given up already.
         return _response([DeletedTopic(each.name, each.topic_id, ErrorCode.REQUEST_TIMED_OUT) for each in wanted])
-    deleted: list[DeletedTopic] = []
+    deleted = _refused(wanted, context)
+    if deleted:
+        refused = {TopicReference(each.name if each.topic_id == ZERO_UUID else None, each.topic_id) for each in deleted}
+        wanted = [each for each in wanted if each not in refused]
     for portion in _portions(wanted):
         deleted += await _delete(portion, services)
     return _response(deleted)
+
+
+def _refused(wanted: list[TopicReference], context: Context) -> list[DeletedTopic]:
+    """What the client may not delete, of that which is named once, by name or by id."""
+    if context.services.authorization is None or context.may(DELETE, CLUSTER, CLUSTER_NAME, is_audited=False):
+        return []
+    image = context.services.controller.image
+    names: dict[TopicReference, str] = {}
+    for reference, times in Counter(wanted).items():
+        topic = image.topic_by_id(reference.topic_id)
+        name = reference.name if topic is None else topic.name
+        is_by_one = (reference.name is None) == (reference.topic_id != ZERO_UUID)
+        if times == 1 and is_by_one and name is not None:
+            names[reference] = name
+    hidden = context.denied(DESCRIBE, TOPIC, names.values())
+    kept = context.denied(DELETE, TOPIC, names.values())
+    error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    refused = []
+    for reference, name in names.items():
+        if reference.name is None:
+            if name in kept:
+                refused.append(DeletedTopic(None if name in hidden else name, reference.topic_id, error, error.message))
+        elif name in hidden or (name in kept and name in image.topics):
+            refused.append(DeletedTopic(name, reference.topic_id, error, error.message))
+    return refused
 
 
 async def _delete(wanted: list[TopicReference], services: Services) -> list[DeletedTopic]:

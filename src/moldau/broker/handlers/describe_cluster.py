@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from moldau.broker.api import api
-from moldau.broker.authorized_operations import NOT_ASKED, ON_CLUSTER
+from moldau.broker.authorized_operations import NOT_ASKED
 from moldau.broker.context import Context
 from moldau.broker.leaders import told_of
+from moldau.broker.rights import operations_on_cluster
 from moldau.controller.image import ClusterImage
 from moldau.core.errors import ErrorCode
 from moldau.wire.api import ApiKey
@@ -38,7 +39,9 @@ def describe_cluster(request: DescribeClusterRequest, context: Context) -> Descr
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
         brokers=_brokers(image, context, with_fenced=request.include_fenced_brokers),
-        cluster_authorized_operations=ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED,
+        cluster_authorized_operations=(
+            operations_on_cluster(context) if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
     )
 
 

@@ -6,9 +6,11 @@ Topics, brokers, broker loggers and groups. There are no client metrics yet whos
 from __future__ import annotations
 
 from moldau.broker.api import api
+from moldau.broker.config_resources import config_denial
 from moldau.broker.context import Context
 from moldau.broker.loggers import levels
 from moldau.broker.requests.answers import refuse_repetition
+from moldau.broker.rights import DESCRIBE_CONFIGS
 from moldau.controller.settings.configs import ResourceType, parse_broker_id
 from moldau.core.config.definitions import ConfigSource
 from moldau.core.config.describe import (
@@ -48,6 +50,7 @@ def _describe(
     resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: Context
 ) -> DescribeConfigsResult:
     try:
+        _refuse_denied(resource, context)
         entries = _entries(resource, context)
     except ApiError as wrong:
         return _failed(resource, wrong)
@@ -58,6 +61,12 @@ def _describe(
         resource_name=resource.resource_name,
         configs=[_shape(entry, request) for entry in entries if not wanted or entry.name in wanted],
     )
+
+
+def _refuse_denied(resource: DescribeConfigsResource, context: Context) -> None:
+    denial = config_denial(context, DESCRIBE_CONFIGS, resource.resource_type, resource.resource_name)
+    if denial is not None:
+        raise ApiError(denial, denial.message)
 
 
 def _entries(resource: DescribeConfigsResource, context: Context) -> list[ConfigEntry]:

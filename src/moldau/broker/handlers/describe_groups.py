@@ -8,9 +8,9 @@ from __future__ import annotations
 from asyncio import Future
 
 from moldau.broker.api import api
-from moldau.broker.authorized_operations import ON_GROUP
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
+from moldau.broker.rights import DESCRIBE, GROUP, operations_on_group
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.groups.shard import GroupShard
@@ -26,18 +26,26 @@ def describe_groups(
     request: DescribeGroupsRequest, context: Context
 ) -> DescribeGroupsResponse | Future[DescribeGroupsResponse | Encoded[DescribeGroupsResponse]]:
     refuse_repetition(request.groups)
+    denied = context.denied(DESCRIBE, GROUP, request.groups)
+    operations = {}
+    if request.include_authorized_operations:
+        operations = {each: operations_on_group(context, each) for each in request.groups if each not in denied}
 
     def shape(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
-        if request.include_authorized_operations:
-            for group in groups:
-                if group.error_code == ErrorCode.NONE:
-                    group.authorized_operations = ON_GROUP
+        for group in groups:
+            if operations and group.error_code == ErrorCode.NONE:
+                group.authorized_operations = operations[group.group_id]
         return DescribeGroupsResponse(groups=groups)
 
     def members(groups: list[DescribedGroup]) -> int:
         return sum([1 + len(group.members) for group in groups])
 
-    return in_turn(request.groups, lambda group_id: _describe(group_id, context), shape, context, rows=members)
+    def describe(group_id: str) -> DescribedGroup | Future[DescribedGroup]:
+        if group_id in denied:
+            return DescribedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
+        return _describe(group_id, context)
+
+    return in_turn(request.groups, describe, shape, context, rows=members)
 
 
 def _describe(group_id: str, context: Context) -> DescribedGroup | Future[DescribedGroup]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from asyncio import Future
+from collections.abc import Set
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
+from moldau.broker.rights import READ, TOPIC
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.topic_names import topic_name_problem
 from moldau.wire.api import ApiKey
@@ -26,6 +28,7 @@ def describe_producers(
     refuse_repetition([topic.name for topic in request.topics])
     for topic in request.topics:
         refuse_repetition(topic.partition_indexes)
+    denied = context.denied(READ, TOPIC, (topic.name for topic in request.topics))
     asked = ((topic.name, index) for topic in request.topics for index in topic.partition_indexes)
 
     def shape(described: list[PartitionResponse]) -> DescribeProducersResponse:
@@ -40,11 +43,13 @@ def describe_producers(
     def producers(described: list[PartitionResponse]) -> int:
         return sum([1 + len(each.active_producers) for each in described])
 
-    return in_turn(asked, lambda one: _describe(*one, context), shape, context, rows=producers)
+    return in_turn(asked, lambda one: _describe(*one, denied, context), shape, context, rows=producers)
 
 
-def _describe(topic: str, index: int, context: Context) -> PartitionResponse:
+def _describe(topic: str, index: int, denied: Set[str], context: Context) -> PartitionResponse:
     try:
+        if topic in denied:
+            raise ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         producers = _active_producers(topic, index, context)
     except ApiError as wrong:
         return PartitionResponse(partition_index=index, error_code=wrong.code, error_message=wrong.message or None)

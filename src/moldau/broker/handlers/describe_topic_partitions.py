@@ -9,8 +9,10 @@ from moldau.broker.api import Answer, api
 from moldau.broker.authorized_operations import ON_TOPIC
 from moldau.broker.context import Context
 from moldau.broker.leaders import offline_replicas
-from moldau.broker.requests.answers import by_size
+from moldau.broker.requests.answers import Encoded, by_size
+from moldau.broker.rights import DESCRIBE, TOPIC, operations_on_topic
 from moldau.controller.image import ClusterImage, TopicImage
+from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import NO_LEADER
 from moldau.core.topic_names import is_internal, topic_name_problem
@@ -30,6 +32,8 @@ ROWS_EACH = 4  # a topic or a partition here takes as long as so many rows of ot
 def describe_topic_partitions(request: DescribeTopicPartitionsRequest, context: Context) -> Answer:
     image = context.services.image
     limit = min(context.services.config.int("max.request.partition.size.limit"), request.response_partition_limit)
+    if context.services.authorization is not None:
+        return _page_of_allowed(request, image, context, partitions_max=max(limit, 1))
     names = [topic.name for topic in request.topics] or list(image.topics)
     there = sum([len(topic.partitions) for name in names if (topic := image.topics.get(name)) is not None])
     rows = ROWS_EACH * (len(names) + min(limit, there))
@@ -39,12 +43,56 @@ def describe_topic_partitions(request: DescribeTopicPartitionsRequest, context: 
 def _response(
     request: DescribeTopicPartitionsRequest, image: ClusterImage, *, partitions_max: int
 ) -> DescribeTopicPartitionsResponse:
+    names = _names(request, image)
+    if names is None:
+        return _refused(request)
+    return _page(image, names, start=request.cursor or Cursor(), partitions_max=partitions_max)
+
+
+def _names(request: DescribeTopicPartitionsRequest, image: ClusterImage) -> list[str] | None:
+    """From the cursor on; None for a cursor that points nowhere."""
     asked = {topic.name for topic in request.topics}
     start = request.cursor or Cursor()
     if request.cursor is not None and (start.partition_index < 0 or (asked and start.topic_name not in asked)):
+        return None
+    return sorted(name for name in asked or image.topics if name >= start.topic_name)
+
+
+async def _page_of_allowed(
+    request: DescribeTopicPartitionsRequest, image: ClusterImage, context: Context, *, partitions_max: int
+) -> DescribeTopicPartitionsResponse | Encoded[DescribeTopicPartitionsResponse]:
+    """Of the topics that the client may describe, so many as the page holds and the next one, if there is any."""
+    names = _names(request, image)
+    if names is None:
         return _refused(request)
-    names = sorted(name for name in asked or image.topics if name >= start.topic_name)
-    return _page(image, names, start=start, partitions_max=partitions_max)
+    operations: dict[str, int] = {}
+    hidden: list[str] = []
+    left = partitions_max
+    async for name in in_slices(names, context.services.long_work):
+        if not context.may(DESCRIBE, TOPIC, name):
+            hidden.append(name)
+            continue
+        operations[name] = operations_on_topic(context, name)
+        if left <= 0:
+            break
+        topic = image.topics.get(name)
+        left -= 0 if topic is None else len(topic.partitions)
+    start = request.cursor or Cursor()
+
+    def shape() -> DescribeTopicPartitionsResponse:
+        response = _page(image, [*operations], start=start, partitions_max=partitions_max)
+        for topic in response.topics:
+            topic.topic_authorized_operations = operations[topic.name or ""]
+        response.topics += [
+            DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
+            for name in hidden
+            if request.topics
+        ]
+        return response
+
+    rows = ROWS_EACH * (len(operations) + len(hidden) + partitions_max - max(left, 0))
+    answer = by_size(shape, rows, context)
+    return answer if isinstance(answer, DescribeTopicPartitionsResponse) else await answer
 
 
 def _page(

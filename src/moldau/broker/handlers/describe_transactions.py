@@ -7,6 +7,7 @@ from asyncio import Future
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
+from moldau.broker.rights import DESCRIBE, TOPIC, TRANSACTIONAL_ID
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.transactions.shard import TransactionShard
@@ -33,11 +34,19 @@ def describe_transactions(
 
 
 def _describe(transactional_id: str, context: Context) -> TransactionState | Future[TransactionState]:
+    if not context.may(DESCRIBE, TRANSACTIONAL_ID, transactional_id):
+        return TransactionState(
+            error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, transactional_id=transactional_id
+        )
     if not transactional_id:
         return describe(transactional_id, None)
 
     def decide(shard: TransactionShard, _: int) -> Decision[TransactionState]:
-        return Decision.reply_only(describe(transactional_id, shard.transactions.get(transactional_id)))
+        state = describe(transactional_id, shard.transactions.get(transactional_id))
+        denied = context.denied(DESCRIBE, TOPIC, (topic.topic for topic in state.topics))
+        if denied:
+            state.topics = [topic for topic in state.topics if topic.topic not in denied]
+        return Decision.reply_only(state)
 
     def failed(error: ErrorCode) -> TransactionState:
         return TransactionState(error_code=error, transactional_id=transactional_id)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.rights import TRANSACTIONAL_ID, WRITE
+from moldau.core.errors import ErrorCode
 from moldau.transactions.endings import Ending
 from moldau.transactions.errors import error_for_client
 from moldau.wire.api import ApiKey
@@ -16,6 +18,8 @@ from moldau.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 @api(ApiKey.END_TXN, EndTxnRequest, versions=(0, 5))
 async def end_txn(request: EndTxnRequest, context: Context) -> EndTxnResponse:
+    if not context.may(WRITE, TRANSACTIONAL_ID, request.transactional_id):
+        return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     reply = await context.services.transactions.end_txn(
         Ending(
             transactional_id=request.transactional_id,

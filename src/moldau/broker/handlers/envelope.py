@@ -29,10 +29,12 @@ async def envelope(request: EnvelopeRequest, context: Context) -> EnvelopeRespon
         host = str(ip_address(bytes(request.client_host_address)))
     except ValueError:
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
-    try:
-        deserialized(request.request_principal or b"")
-    except ProtocolViolation:
-        return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
+    peer = context.peer  # whoever sends a request of its own this way, as brokers do, names no principal
+    if request.request_principal is not None:
+        try:
+            peer = Peer(peer.listener_name, host, NO_PORT, deserialized(request.request_principal))
+        except ProtocolViolation:
+            return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     frame = memoryview(request.request_data)
     key = int.from_bytes(frame[:KEY_BYTES], "big", signed=True)
     if len(frame) < FRAME_BYTES_MIN or not dispatch.is_forwarded(key):
@@ -40,7 +42,7 @@ async def envelope(request: EnvelopeRequest, context: Context) -> EnvelopeRespon
     if not services.controller.is_active:
         return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
     try:
-        answer = await dispatch.answered(frame, Peer(context.peer.listener_name, host, NO_PORT))
+        answer = await dispatch.answered(frame, peer)
     except ProtocolViolation:
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     except Exception:

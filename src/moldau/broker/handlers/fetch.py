@@ -56,7 +56,10 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     terms = _terms(request, plan, context)
-    reading = read(plan.wanted.values(), terms, services.partitions)
+    if services.authorization is None:
+        reading = read(plan.wanted.values(), terms, services.partitions)
+    else:
+        reading = services.authorization.read(plan.wanted.values(), terms, context)
     if reading.to_read or len(plan.wanted) > MANY:
         return asyncio.ensure_future(_fetch_many(request, plan, reading, terms=terms, context=context))
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.must_be_told or not plan.wanted:
@@ -149,7 +152,10 @@ async def _plan_many(request: FetchRequest, context: Context) -> FetchResponse |
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     terms = _terms(request, plan, context)
-    reading = read(plan.wanted.values(), terms, services.partitions)
+    if services.authorization is None:
+        reading = read(plan.wanted.values(), terms, services.partitions)
+    else:
+        reading = services.authorization.read(plan.wanted.values(), terms, context)
     return await _fetch_many(request, plan, reading, terms=terms, context=context)
 
 

@@ -6,6 +6,7 @@ from asyncio import Future
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.rights import GROUP, READ
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
 from moldau.groups.shard import GroupShard
@@ -15,6 +16,8 @@ from moldau.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 @api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 4))
 def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse | Future[HeartbeatResponse]:
+    if not context.may(READ, GROUP, request.group_id):
+        return _response(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return _response(ErrorCode.INVALID_GROUP_ID)
 

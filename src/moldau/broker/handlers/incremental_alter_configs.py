@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from moldau.broker.api import api
-from moldau.broker.config_resources import resource_of
+from moldau.broker.config_resources import denied_changes, resource_of, without
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
 from moldau.broker.requests.answers import FORWARD_MS
@@ -62,7 +62,10 @@ async def incremental_alter_configs(
         is_ours = each.type == ResourceType.BROKER_LOGGER and times_named[each.type, each.name] == 1
         (loggers if is_ours else others).append(each)
     altered = await _alter(others, validate_only=request.validate_only, context=context)
-    altered += [_alter_loggers(each, validate_only=request.validate_only, context=context) for each in loggers]
+    denied = denied_changes(context, loggers)
+    altered += [AlteredResource(each.type, each.name, each.error) for each in denied]
+    for each in without(loggers, denied):
+        altered.append(_alter_loggers(each, validate_only=request.validate_only, context=context))
     order = {(resource.type, resource.name): place for place, resource in enumerate(wanted)}
     altered.sort(key=lambda resource: order[resource.type, resource.name])
     return IncrementalAlterConfigsResponse(responses=[_shape(resource) for resource in altered])
@@ -74,14 +77,17 @@ async def _alter(wanted: list[ResourceChange], *, validate_only: bool, context: 
         return []
     if not services.controller.is_active and (answer := await _forward(wanted, validate_only, context)) is not None:
         return answer
+    denied = denied_changes(context, wanted)
+    allowed = without(wanted, denied)
     try:
-        return await services.controller.write(
+        altered = await services.controller.write(
             lambda image: decide_incremental_alter_configs(
-                image, wanted, config=services.config, validate_only=validate_only
+                image, allowed, config=services.config, validate_only=validate_only
             )
         )
     except ApiError as wrong:
-        return [AlteredResource(resource.type, resource.name, wrong.code, wrong.message) for resource in wanted]
+        altered = [AlteredResource(resource.type, resource.name, wrong.code, wrong.message) for resource in allowed]
+    return [*altered, *denied]
 
 
 async def _forward(wanted: list[ResourceChange], validate_only: bool, context: Context) -> list[AlteredResource] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.rights import TRANSACTIONAL_ID, WRITE, may_write_anything
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.transactions.errors import error_for_client
 from moldau.transactions.producers import Initialising
@@ -20,6 +21,10 @@ FIRST_EPOCH = 0
 
 @api(ApiKey.INIT_PRODUCER_ID, InitProducerIdRequest, versions=(0, 5))
 async def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
+    if request.transactional_id is not None and not context.may(WRITE, TRANSACTIONAL_ID, request.transactional_id):
+        return _refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if request.transactional_id is None and not may_write_anything(context):
+        return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     is_half_known = (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH)
     if request.transactional_id == "" or is_half_known:
         return _refused(ErrorCode.INVALID_REQUEST)

@@ -11,6 +11,7 @@ from asyncio import Future
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import together
+from moldau.broker.rights import GROUP, READ
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import random_uuid
 from moldau.core.limits import GROUP_PROTOCOLS_MAX, STRING_BYTES_MAX
@@ -29,10 +30,16 @@ SKIPPED_ASSIGNMENT_SINCE = 9
 def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupResponse | Future[JoinGroupResponse]:
     if len(request.protocols) > GROUP_PROTOCOLS_MAX:
         raise ProtocolViolation(f"{len(request.protocols)} protocols of one member; allowed {GROUP_PROTOCOLS_MAX}")
-    joining = _joining(request, context)
 
     def failed(error: ErrorCode) -> JoinGroupResponse:
-        return JoinGroupResponse(error_code=error, protocol_name=None, member_id=request.member_id)
+        protocol = None if context.version >= NULL_PROTOCOL_SINCE else ""
+        return JoinGroupResponse(error_code=error, protocol_name=protocol, member_id=request.member_id)
+
+    if not context.may(READ, GROUP, request.group_id):
+        refused = failed(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        refused.member_id = ""
+        return refused
+    joining = _joining(request, context)
 
     answer = context.services.groups.write(
         request.group_id, lambda shard, now_ms: shard.decide_join(joining, now_ms), failed

@@ -7,6 +7,7 @@ from asyncio import Future
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn
+from moldau.broker.rights import GROUP, READ
 from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -23,6 +24,8 @@ LEAVING_AT_ONCE_MAX = 100  # each costs the more the larger the group is
 def leave_group(
     request: LeaveGroupRequest, context: Context
 ) -> LeaveGroupResponse | Future[LeaveGroupResponse | Encoded[LeaveGroupResponse]]:
+    if not context.may(READ, GROUP, request.group_id):
+        return _failed(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return _failed(ErrorCode.INVALID_GROUP_ID)
     takes_many = context.version >= MANY_SINCE

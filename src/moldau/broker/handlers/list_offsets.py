@@ -15,6 +15,7 @@ from collections.abc import Set
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn
+from moldau.broker.rights import DESCRIBE, TOPIC
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import Offset
 from moldau.replication.partition import Partition
@@ -41,11 +42,14 @@ def list_offsets(
     request: ListOffsetsRequest, context: Context
 ) -> ListOffsetsResponse | Future[ListOffsetsResponse | Encoded[ListOffsetsResponse]]:
     repeated = _repeated(request)
+    denied = context.denied(DESCRIBE, TOPIC, (topic.name for topic in request.topics))
     replica_id, read_committed = request.replica_id, request.isolation_level == READ_COMMITTED
     wanted = [(topic, _each_once(topic) if repeated else topic.partitions) for topic in request.topics]
 
     def answer(one: tuple[str, ListOffsetsPartition]) -> ListOffsetsPartitionResponse:
         topic, asked = one
+        if topic in denied:
+            return _answer(asked, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if (topic, asked.partition_index) in repeated:
             return _answer(asked, error_code=ErrorCode.INVALID_REQUEST)
         if asked.timestamp < 0 and context.version < SINCE.get(asked.timestamp, context.version + 1):

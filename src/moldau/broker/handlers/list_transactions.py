@@ -11,8 +11,10 @@ from typing import Any
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, in_thread, in_turn
+from moldau.broker.rights import DESCRIBE, TRANSACTIONAL_ID
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.transactions.transaction import Transaction
 from moldau.transactions.view import Listing, list_transactions_of, listing_of
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse, TransactionState
@@ -50,9 +52,15 @@ def _list(
         return ListTransactionsResponse(unknown_state_filters=list(listing.unknown_states), transaction_states=states)
 
     transactions = [transaction for shard in shards for transaction in shard.transactions.values()]
+
+    def list_visible(part: list[Transaction]) -> list[TransactionState]:
+        listed = list(list_transactions_of(part, listing, now_ms))
+        denied = context.denied(DESCRIBE, TRANSACTIONAL_ID, (state.transactional_id for state in listed))
+        return [state for state in listed if state.transactional_id not in denied] if denied else listed
+
     return in_turn(
         chunks(transactions, 100),
-        lambda part: list(list_transactions_of(part, listing, now_ms)),
+        list_visible,
         shape,
         context,
         rows=lambda found: sum(map(len, found)),

@@ -8,13 +8,14 @@ is kept with the offset.
 from __future__ import annotations
 
 from asyncio import Future
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, encoded, in_thread, in_turn
+from moldau.broker.rights import GROUP, READ, TOPIC
 from moldau.controller.image import ClusterImage, TopicImage
 from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ErrorCode
@@ -38,14 +39,27 @@ IDS_SINCE = 10
 
 @api(ApiKey.OFFSET_COMMIT, OffsetCommitRequest, versions=(2, 10))
 def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer:
-    if sum([1 + len(topic.partitions) for topic in request.topics]) > ROWS_MAX:
-        return _commit_many(request, context)
-    return _commit_checked(request, _check(request, context.services.controller.image, context.version), context)
-
-
-async def _commit_many(request: OffsetCommitRequest, context: Context) -> Any:
+    if not context.may(READ, GROUP, request.group_id):
+        refusals: list[ErrorCode | None] = [ErrorCode.GROUP_AUTHORIZATION_FAILED]
+        refused = Checked([], refusals * sum([len(topic.partitions) for topic in request.topics]))
+        return _response(request, refused, iter(()))
     image = context.services.controller.image
-    checked = await in_thread(lambda: _check(request, image, context.version), context)
+    denied = _denied(request, image, context)
+    if sum([1 + len(topic.partitions) for topic in request.topics]) > ROWS_MAX:
+        return _commit_many(request, image, denied, context)
+    return _commit_checked(request, _check(request, image, denied, context.version), context)
+
+
+def _denied(request: OffsetCommitRequest, image: ClusterImage, context: Context) -> Set[str]:
+    """The topics that the client may not read, by name. That an id is of none is told to anybody."""
+    if context.version < IDS_SINCE:
+        return context.denied(READ, TOPIC, (topic.name for topic in request.topics))
+    known = (image.topic_by_id(topic.topic_id) for topic in request.topics)
+    return context.denied(READ, TOPIC, (topic.name for topic in known if topic is not None))
+
+
+async def _commit_many(request: OffsetCommitRequest, image: ClusterImage, denied: Set[str], context: Context) -> Any:
+    checked = await in_thread(lambda: _check(request, image, denied, context.version), context)
     if not checked.accepted:
         return await encoded(lambda: _response(request, checked, iter(())), context)
     answer = _commit_checked(request, checked, context)
@@ -101,10 +115,10 @@ class Checked(NamedTuple):
     refusals: list[ErrorCode | None]
 
 
-def _check(request: OffsetCommitRequest, image: ClusterImage, version: int) -> Checked:
+def _check(request: OffsetCommitRequest, image: ClusterImage, denied: Set[str], version: int) -> Checked:
     checked = Checked([], [])
     for topic in request.topics:
-        known = _topic(topic, image, by_id=version >= IDS_SINCE)
+        known = _topic(topic, image, denied, by_id=version >= IDS_SINCE)
         for partition in topic.partitions:
             if isinstance(known, ErrorCode):
                 checked.refusals.append(known)
@@ -125,10 +139,13 @@ def _check(request: OffsetCommitRequest, image: ClusterImage, version: int) -> C
     return checked
 
 
-def _topic(topic: OffsetCommitRequestTopic, image: ClusterImage, *, by_id: bool) -> TopicImage | ErrorCode:
-    if by_id:
-        return image.topic_by_id(topic.topic_id) or ErrorCode.UNKNOWN_TOPIC_ID
-    return image.topics.get(topic.name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def _topic(
+    topic: OffsetCommitRequestTopic, image: ClusterImage, denied: Set[str], *, by_id: bool
+) -> TopicImage | ErrorCode:
+    known = image.topic_by_id(topic.topic_id) if by_id else image.topics.get(topic.name)
+    if denied and (topic.name if known is None else known.name) in denied:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return known or (ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _response(request: OffsetCommitRequest, checked: Checked, errors: Iterator[ErrorCode]) -> OffsetCommitResponse:

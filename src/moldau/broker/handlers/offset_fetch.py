@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
+from moldau.broker.rights import DESCRIBE, GROUP, TOPIC
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.long_work import chunks
 from moldau.core.decision import Decision, Slices, sliced
@@ -117,10 +118,8 @@ def _fetch(group: OffsetFetchRequestGroup, context: Context, *, require_stable: 
         for some in chunks(_topics(shard, group, image, by_id=by_id), TOPICS_AT_ONCE_MAX):
             if found:
                 yield Decision.reply_only(Found(group.group_id, ()))
-            found += [
-                topic if isinstance(topic, FoundTopic) else _found(shard, group, topic, require_stable)
-                for topic in some
-            ]
+            denied = context.denied(DESCRIBE, TOPIC, (each.name for each in some if not isinstance(each, FoundTopic)))
+            found += _found_all(shard, group, some, denied, require_stable=require_stable)
         return Decision.reply_only(Found(group.group_id, found))
 
     def failed(error: ErrorCode) -> Found:
@@ -129,7 +128,27 @@ def _fetch(group: OffsetFetchRequestGroup, context: Context, *, require_stable: 
         )
         return Found(group.group_id, topics, error)
 
+    if not context.may(DESCRIBE, GROUP, group.group_id):
+        return failed(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     return context.services.groups.write(group.group_id, decide, failed)
+
+
+def _found_all(
+    shard: GroupShard,
+    group: OffsetFetchRequestGroup,
+    topics: list[OffsetFetchRequestTopics | FoundTopic],
+    denied: Set[str],
+    *,
+    require_stable: bool,
+) -> Iterator[FoundTopic]:
+    """What the client may not know of is refused where it is named, and left out where all topics are asked for."""
+    for topic in topics:
+        if isinstance(topic, FoundTopic):
+            yield topic
+        elif topic.name not in denied:
+            yield _found(shard, group, topic, require_stable)
+        elif group.topics is not None:
+            yield FoundTopic(topic, error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def _found(

@@ -7,12 +7,14 @@ by id. A partition that can't be written to never hurts another one of the same 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypeAlias
+from collections.abc import Set
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from moldau.broker.api import api
-from moldau.broker.context import Context, Services
-from moldau.broker.leaders import current_leader, node_endpoints
+from moldau.broker.context import Context
+from moldau.broker.leaders import node_endpoints
 from moldau.broker.producing.delayed_produce import Admission, DelayedProduce, Uncommitted, Unverified, not_flushed, own
+from moldau.broker.producing.refusals import all_refused, moved_to, name_leader, not_here, refused
 from moldau.broker.producing.transaction_verification import (
     ADDED_BY_WRITING_SINCE,
     ADMISSION_S_MAX,
@@ -31,7 +33,6 @@ from moldau.wire.api import ApiKey
 from moldau.wire.batch import TRANSACTIONAL, read_header
 from moldau.wire.messages import ProduceRequest, ProduceResponse
 from moldau.wire.messages.produce import (
-    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     TopicProduceData,
@@ -39,24 +40,24 @@ from moldau.wire.messages.produce import (
 )
 from moldau.wire.records import InvalidRecord
 
+if TYPE_CHECKING:
+    from moldau.broker.producing.allowed_topics import AllowedPartitions
+    from moldau.broker.topics.partitions import Partitions
+
 TOPIC_IDS_SINCE = 13
-CURRENT_LEADER_SINCE = 10
 ADMIN_CLIENT_ID = "__admin_client"
 ALL = -1
 ACKS_ALLOWED = (ALL, 0, 1)
 PARTITIONS_AT_ONCE = 200  # so many batches are appended in two to five milliseconds
 ATTRIBUTES_LOW_AT = 22
-# Apache Kafka tells the log's start with an error that came from the log, but for these.
-_WITHOUT_LOG_START = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
-_LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class Work:
     """What holds for all partitions of one request, and what they leave to be done at its end."""
 
     __slots__ = (
-        "acks", "checked", "client_id", "delayed", "has_refusal", "now_ms", "services", "timeout_ms",
-        "transactional_id", "version",
+        "acks", "checked", "client_id", "delayed", "denied", "has_refusal", "now_ms", "partitions", "services",
+        "timeout_ms", "transactional_id", "version",
     )  # fmt: skip
 
     def __init__(self, request: ProduceRequest, context: Context) -> None:
@@ -65,6 +66,8 @@ class Work:
         self.version = context.version
         self.client_id = context.header.client_id
         self.services = context.services
+        self.partitions: Partitions | AllowedPartitions = context.services.partitions
+        self.denied: Set[str] | None = None  # topics that the client may not write to
         self.now_ms = context.services.clock.now_ms()
         self.timeout_ms = request.timeout_ms
         self.has_refusal = False
@@ -83,11 +86,16 @@ Answer: TypeAlias = "ProduceResponse | asyncio.Future[ProduceResponse | Encoded[
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
 def produce(request: ProduceRequest, context: Context) -> Answer:
     work = Work(request, context)
-    if len(request.topic_data) > 1 or (request.topic_data and len(request.topic_data[0].partition_data) > 1):
-        count = sum(len(topic.partition_data) for topic in request.topic_data)
-        if count > PARTITIONS_AT_ONCE:
-            own_records(request)
-            return asyncio.ensure_future(_store_in_slices(request, work, context))
+    authorization = context.services.authorization
+    if authorization is not None:
+        error = authorization.restrict_produce(request, work, context)
+        if error is not None:
+            return _response(all_refused(request, error), work, context)
+    topics_asked = request.topic_data
+    is_for_one = len(topics_asked) < 2 and not (topics_asked and len(topics_asked[0].partition_data) > 1)
+    if not is_for_one and sum(len(topic.partition_data) for topic in topics_asked) > PARTITIONS_AT_ONCE:
+        own_records(request)
+        return asyncio.ensure_future(_store_in_slices(request, work, context))
     long = _long_batches(request, work)
     if long:
         own_records(request)
@@ -141,7 +149,7 @@ async def _respond_later(
     try:
         for each in await delayed.acknowledged(work.services, work.timeout_ms):
             work.has_refusal = True
-            _name_leader(each.row, each.partition, work.version)
+            name_leader(each.row, each.partition, work.version)
     except LogError as wrong:
         not_flushed(topics, wrong)
     return _response(topics, work, context)
@@ -208,14 +216,14 @@ def _response(topics: list[TopicProduceResponse], work: Work, context: Context) 
             raise ProtocolViolation("a record could not be appended and acks=0 leaves no other way to say so")
         return None
     response = ProduceResponse(responses=topics)
-    if work.has_refusal and (moved := _moved(topics)):
+    if work.has_refusal and (moved := moved_to(topics)):
         image = context.services.controller.image
         response.node_endpoints = node_endpoints(image, moved, context.peer.listener_name)
     return response
 
 
 def _find(topic: TopicProduceData, data: PartitionProduceData, work: Work) -> Partition | None:
-    partitions = work.services.partitions
+    partitions = work.partitions
     if work.version >= TOPIC_IDS_SINCE:
         return partitions.get_by_id(topic.topic_id, data.index)
     return partitions.get(topic.name, data.index)
@@ -230,11 +238,11 @@ def _store(
     except ApiError as wrong:
         work.has_refusal = True
         # The error must not outlive this block: its traceback holds what was unfolded, and a name for it a cycle.
-        if partition is None and wrong.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        if partition is None and (wrong.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or work.denied is not None):
             topic_id = topic.topic_id if work.version >= TOPIC_IDS_SINCE else None
-            reason = _not_here(topic.name, topic_id, index=data.index, services=work.services)
-            return _refused(reason, data, partition=None, version=work.version)
-        return _refused(wrong, data, partition=partition, version=work.version)
+            reason = not_here(topic.name, topic_id, index=data.index, services=work.services, denied=work.denied)
+            return refused(reason or wrong, data, partition=None, version=work.version)
+        return refused(wrong, data, partition=partition, version=work.version)
 
 
 def _append(
@@ -342,52 +350,3 @@ def _refuse_internal(partition: Partition, work: Work) -> None:
     """The coordinators' topics are for them alone, and for whoever says, as Apache Kafka's own tools do, who it is."""
     if work.client_id != ADMIN_CLIENT_ID:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}")
-
-
-def _not_here(name: str, topic_id: bytes | None, *, index: int, services: Services) -> ApiError:
-    """Why this broker has no such partition: it isn't known at all, or others have it."""
-    image = services.controller.image
-    known = image.topics.get(name if topic_id is None else image.topic_ids.get(topic_id, ""))
-    if known is not None and 0 <= index < len(known.partitions):
-        return ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if known is None and topic_id is not None:
-        return ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
-    return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-def _refused(
-    wrong: ApiError, data: PartitionProduceData, *, partition: Partition | None, version: int
-) -> PartitionProduceResponse:
-    reply = PartitionProduceResponse(
-        index=data.index,
-        error_code=wrong.code,
-        base_offset=-1,
-        log_append_time_ms=-1,
-        log_start_offset=-1,
-        error_message=wrong.message or None,
-    )
-    if isinstance(wrong, LogError):
-        reply.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in wrong.record_errors
-        ]
-        if partition is not None and wrong.code not in _WITHOUT_LOG_START:
-            reply.log_start_offset = partition.log.log_start_offset
-    if partition is not None:
-        _name_leader(reply, partition, version)
-    return reply
-
-
-def _name_leader(row: PartitionProduceResponse, partition: Partition, version: int) -> None:
-    """Tell a client that came to the wrong broker who leads."""
-    if row.error_code in _LEADER_MOVED and version >= CURRENT_LEADER_SINCE:
-        row.current_leader = current_leader(partition)
-
-
-def _moved(topics: list[TopicProduceResponse]) -> set[int]:
-    return {
-        partition.current_leader.leader_id
-        for topic in topics
-        for partition in topic.partition_responses
-        if partition.current_leader.leader_id >= 0
-    }

@@ -9,6 +9,7 @@ from asyncio import Future
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.rights import GROUP, READ
 from moldau.core.errors import ErrorCode
 from moldau.groups.classic.membership import Syncing
 from moldau.wire.api import ApiKey
@@ -21,6 +22,8 @@ PROTOCOL_SINCE = 5
 def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse | Future[SyncGroupResponse]:
     if context.version >= PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
         return _failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not context.may(READ, GROUP, request.group_id):
+        return _failed(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     syncing = Syncing(
         group_id=request.group_id,
         member_id=request.member_id,

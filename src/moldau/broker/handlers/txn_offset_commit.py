@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import chain
 from typing import Any
 
@@ -16,6 +16,7 @@ from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
 from moldau.broker.producing.transaction_verification import ADMISSION_S_MAX, admission
 from moldau.broker.requests.answers import ROWS_MAX, encoded, in_thread, in_turn
+from moldau.broker.rights import GROUP, READ, TOPIC, TRANSACTIONAL_ID, WRITE
 from moldau.controller.image import ClusterImage
 from moldau.coordinator.journal import TransactionalProducer
 from moldau.coordinator.long_work import chunks
@@ -42,25 +43,32 @@ COMMITTED_AT_ONCE_MAX = 200  # each part is admitted anew, for the transaction m
 
 @api(ApiKey.TXN_OFFSET_COMMIT, TxnOffsetCommitRequest, versions=(0, 5))
 def txn_offset_commit(request: TxnOffsetCommitRequest, context: Context) -> Answer:
+    if not context.may(WRITE, TRANSACTIONAL_ID, request.transactional_id):
+        return _response(request, {}, other=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if not context.may(READ, GROUP, request.group_id):
+        return _response(request, {}, other=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    denied = context.denied(READ, TOPIC, (topic.name for topic in request.topics))
     image = context.services.controller.image
     if sum([1 + len(topic.partitions) for topic in request.topics]) > ROWS_MAX:
-        return _commit_many(request, image, context)
-    return _commit_accepted(request, list(_accepted(request, image)), context)
+        return _commit_many(request, image, denied, context)
+    return _commit_accepted(request, list(_accepted(request, image, denied)), denied, context)
 
 
-async def _commit_many(request: TxnOffsetCommitRequest, image: ClusterImage, context: Context) -> Any:
-    accepted = await in_thread(lambda: list(_accepted(request, image)), context)
+async def _commit_many(request: TxnOffsetCommitRequest, image: ClusterImage, denied: Set[str], context: Context) -> Any:
+    accepted = await in_thread(lambda: list(_accepted(request, image, denied)), context)
     if not accepted:
-        return await encoded(lambda: _response(request, {}), context)
-    answer = _commit_accepted(request, accepted, context)
+        return await encoded(lambda: _response(request, {}, denied), context)
+    answer = _commit_accepted(request, accepted, denied, context)
     return await answer if isinstance(answer, Future) else answer
 
 
-def _commit_accepted(request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], context: Context) -> Answer:
+def _commit_accepted(
+    request: TxnOffsetCommitRequest, accepted: list[CommittedPartition], denied: Set[str], context: Context
+) -> Answer:
     def shape(answers: list[list[ErrorCode]]) -> TxnOffsetCommitResponse:
         places = [(each.topic, each.partition) for each in accepted]
         told = [_told(error, context.version) for error in chain.from_iterable(answers)]
-        return _response(request, dict(zip(places, told, strict=True)))
+        return _response(request, dict(zip(places, told, strict=True)), denied)
 
     return in_turn(
         chunks(accepted, COMMITTED_AT_ONCE_MAX),
@@ -71,10 +79,10 @@ def _commit_accepted(request: TxnOffsetCommitRequest, accepted: list[CommittedPa
     )
 
 
-def _accepted(request: TxnOffsetCommitRequest, image: ClusterImage) -> Iterator[CommittedPartition]:
-    """What is of a partition that exists."""
+def _accepted(request: TxnOffsetCommitRequest, image: ClusterImage, denied: Set[str]) -> Iterator[CommittedPartition]:
+    """What is of a partition that exists, and that the client may read."""
     for topic in request.topics:
-        known = image.topics.get(topic.name)
+        known = None if topic.name in denied else image.topics.get(topic.name)
         for each in topic.partitions:
             if known is not None and 0 <= each.partition_index < len(known.partitions):
                 yield CommittedPartition(
@@ -165,7 +173,14 @@ def _told(error: ErrorCode, version: int) -> ErrorCode:
     return error
 
 
-def _response(request: TxnOffsetCommitRequest, errors: dict[tuple[str, int], ErrorCode]) -> TxnOffsetCommitResponse:
+def _response(
+    request: TxnOffsetCommitRequest,
+    errors: dict[tuple[str, int], ErrorCode],
+    denied: Set[str] = frozenset(),
+    *,
+    other: ErrorCode = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+) -> TxnOffsetCommitResponse:
+    """`other` is what is wrong with partitions that have no error of their own."""
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(
@@ -173,7 +188,9 @@ def _response(request: TxnOffsetCommitRequest, errors: dict[tuple[str, int], Err
                 [
                     TxnOffsetCommitResponsePartition(
                         each.partition_index,
-                        errors.get((topic.name, each.partition_index), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                        ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                        if topic.name in denied
+                        else errors.get((topic.name, each.partition_index), other),
                     )
                     for each in topic.partitions
                 ],

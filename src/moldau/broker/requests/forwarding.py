@@ -20,7 +20,7 @@ from moldau.controller.image import NO_CONTROLLER, ClusterImage
 from moldau.controller.runtime import Controller
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.replication.channel_connection import ChannelError
-from moldau.security.principals import ANONYMOUS, serialized
+from moldau.security.principals import serialized
 from moldau.wire.codec import decode, encode_parts, is_flexible
 from moldau.wire.frame import SIZE_BYTES, RequestHeader, read_response_header, request_parts
 from moldau.wire.messages.envelope import EnvelopeRequest
@@ -39,13 +39,16 @@ class Forwarding:
         self._controller = controller
         self._peers = peers
 
-    async def relay(self, frame: memoryview, peer: Peer, *, timeout_ms: int) -> Relayed | None:
-        """None when nobody answered as the controller in time, and when this broker has become it.
+    async def relay(self, frame: memoryview, peer: Peer | None, *, timeout_ms: int) -> Relayed | None:
+        """For a client, or for this broker itself, with its own rights, if there is no peer.
+
+        None when nobody answered as the controller in time, and when this broker has become it.
 
         Raises ProtocolViolation when the controller does not know this version of the API: the client has to connect
         anew and ask for versions again.
         """
-        request = EnvelopeRequest(frame, serialized(ANONYMOUS), _packed(peer.host))
+        principal = None if peer is None else serialized(peer.principal)
+        request = EnvelopeRequest(frame, principal, _packed("" if peer is None else peer.host))
         response = await self.ask(request, ENVELOPE_VERSION, timeout_ms=timeout_ms, purpose=FORWARDED)
         if response is None:
             return None
@@ -63,10 +66,13 @@ class Forwarding:
         response: type[Message],
         *,
         header: RequestHeader,
-        peer: Peer,
+        peer: Peer | None,
         timeout_ms: int,
     ) -> Any | None:
-        """The controller's response to a request that is made here on behalf of a client; None as for `relay`."""
+        """The controller's response to a request that is made here on behalf of a client; None as for `relay`.
+
+        What a client's question needs and no client may do itself has no peer: it is this broker that asks for it.
+        """
         inner = RequestHeader(request.API_KEY, version, header.correlation_id, header.client_id)
         parts = request_parts(inner, encode_parts(request, version), is_flexible=is_flexible(type(request), version))
         frame = memoryview(b"".join(parts))[SIZE_BYTES:]

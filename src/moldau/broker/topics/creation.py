@@ -53,8 +53,8 @@ async def auto_create(context: Context, names: Iterable[str]) -> dict[str, Error
 
 
 async def create_internal_topic(context: Context, name: str) -> ErrorCode:
-    """A topic that a coordinator keeps its state in."""
-    errors = await _create(context, [_new_topic(context.services, name)])
+    """A topic that a coordinator keeps its state in: whoever asked for it needs no right to create it."""
+    errors = await _create(context, [_new_topic(context.services, name)], is_for_client=False)
     return errors.get(name, ErrorCode.NONE)
 
 
@@ -97,10 +97,12 @@ def internal_topic_configs(name: str, config: BrokerConfig, *, replicas_max: int
     return ()
 
 
-async def _create(context: Context, wanted: Sequence[NewTopic]) -> dict[str, ErrorCode]:
+async def _create(context: Context, wanted: Sequence[NewTopic], *, is_for_client: bool = True) -> dict[str, ErrorCode]:
     services = context.services
     try:
-        created = None if services.controller.is_active else await _elsewhere(context, wanted)
+        created = (
+            None if services.controller.is_active else await _elsewhere(context, wanted, is_for_client=is_for_client)
+        )
         if created is None:
             created = await create_topics(services, wanted)
     except ApiError as wrong:
@@ -113,7 +115,7 @@ async def _create(context: Context, wanted: Sequence[NewTopic]) -> dict[str, Err
     return {topic.name: topic.error for topic in created if topic.error not in fine}
 
 
-async def _elsewhere(context: Context, wanted: Sequence[NewTopic]) -> list[CreatedTopic] | None:
+async def _elsewhere(context: Context, wanted: Sequence[NewTopic], *, is_for_client: bool) -> list[CreatedTopic] | None:
     """By the controller on another broker; None if there is no such."""
     forwarding = context.services.forwarding
     if forwarding is None:
@@ -121,7 +123,7 @@ async def _elsewhere(context: Context, wanted: Sequence[NewTopic]) -> list[Creat
     # Imported here because a broker that is alone never needs it.
     from moldau.broker.topics.remote_creation import create_at_controller
 
-    return await create_at_controller(context, forwarding, wanted)
+    return await create_at_controller(context, forwarding, wanted, is_for_client=is_for_client)
 
 
 async def create_topics(

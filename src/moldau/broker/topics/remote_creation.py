@@ -23,7 +23,7 @@ CREATE_MS_MAX = 10_000  # a client that only asked about a topic waits no longer
 
 
 async def create_at_controller(
-    context: Context, forwarding: Forwarding, wanted: Sequence[NewTopic]
+    context: Context, forwarding: Forwarding, wanted: Sequence[NewTopic], *, is_for_client: bool
 ) -> list[CreatedTopic] | None:
     """What became of each, once this broker knows of those that exist; None if no controller was found."""
     config = context.services.config
@@ -33,7 +33,7 @@ async def create_at_controller(
         VERSION,
         CreateTopicsResponse,
         header=context.header,
-        peer=context.peer,
+        peer=context.peer if is_for_client else None,
         timeout_ms=CREATE_MS_MAX,
     )
     if response is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moldau.security.acls.authorizer import MatchingRule
+from moldau.security.acls.bindings import Acl
 from moldau.security.acls.vocabulary import AclOperation, ResourceType, pascal_case
 from moldau.security.principals import Principal
 
@@ -28,4 +29,13 @@ def audit_message(
         f"on resource = {pascal_case(resource_type)}:LITERAL:{resource_name} for request = {request} "
         f"with resourceRefCount = {references} based on rule {rule}"
     )
+    return _printable(line)
+
+
+def acl_change_message(acl: Acl, verb: str, *, principal: Principal, host: str) -> str:
+    """That somebody has created or deleted an ACL."""
+    return _printable(f"Principal = {principal} {verb} ACL = {acl} from host = {host}")
+
+
+def _printable(line: str) -> str:
     return line if line.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
