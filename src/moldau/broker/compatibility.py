@@ -90,7 +90,7 @@ KAFKA_VERSIONS = MappingProxyType(
     }
 )
 
-_NO_AUTHORIZER = "SECURITY_DISABLED, as from a broker of Kafka without an authorizer: there is none to configure yet"
+_NO_AUTHORIZER = "SECURITY_DISABLED where no `authorizer.class.name` is configured, as from Kafka"
 
 # How our answers differ from Apache Kafka's, and why. A client that relies on one of these is the reason to change it.
 NOTES = MappingProxyType(
