@@ -17,6 +17,7 @@ from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.partitions.min_isr import MIN_ISR
 from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories.log_directories import LogDirectories
+from moldau.node.authorizing import authorization
 from moldau.node.leadership import Halt
 
 
@@ -49,6 +50,7 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
         send_buffer_bytes=config.int("socket.send.buffer.bytes"),
     )
     quotas = await limit_connections(services, [listener.name for listener in listeners], running)
+    services.authorization = authorization(config, services.controller)
     dispatch = services.dispatch = Dispatch(answered(services), services)
     budget = FrameBudget(config.int("queued.max.request.bytes"))
     for listener in listeners:
@@ -59,11 +61,16 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
 
 def answered(services: Services) -> tuple[Api, ...]:
     """What clients may ask, and in a cluster what other brokers may."""
-    if services.forwarding is None:
-        return TABLE
-    from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
+    table = TABLE
+    if services.forwarding is not None:
+        from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
 
-    return TABLE + BETWEEN_BROKERS
+        table += BETWEEN_BROKERS
+    if services.authorization is not None:
+        from moldau.broker.requests.refusals import guarded
+
+        table = tuple(guarded(table, services.authorization))
+    return table
 
 
 async def finish_requests(listeners: list[Listener], halt: Halt) -> None:

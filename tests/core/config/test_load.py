@@ -167,7 +167,7 @@ def test_a_file_in_the_form_of_kafka_4_starts_a_broker(tmp_path: Path, caplog: p
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+        ("authorizer.class.name", "com.example.Authorizer"),
         ("super.users", "User:admin"),
         ("allow.everyone.if.no.acl.found", "false"),
         ("principal.builder.class", "com.example.Builder"),
@@ -214,6 +214,8 @@ def test_a_start_that_relies_on_what_is_not_there_is_refused(key: str, value: st
     ("key", "value"),
     [
         ("authorizer.class.name", ""),
+        ("super.users", ""),
+        ("allow.everyone.if.no.acl.found", "true"),
         ("ssl.client.auth", "none"),
         ("ssl.endpoint.identification.algorithm", ""),
         ("ssl.enabled.protocols", "TLSv1.2,TLSv1.3"),
@@ -234,8 +236,8 @@ def test_a_value_that_asks_for_nothing_is_fine(key: str, value: str, caplog: pyt
 
 def test_several_refused_keys_are_told_together(tmp_path: Path) -> None:
     line = refused({"authorizer.class.name": "a.B", "ssl.key.password": "hush", "num.partitions": "0"}, tmp_path)
-    assert line.startswith("Invalid value a.B for configuration authorizer.class.name: access control is not supported")
-    assert ": every client may do everything; remove it" in line
+    assert line.startswith("Invalid value a.B for configuration authorizer.class.name: Java classes cannot be loaded")
+    assert "; use org.apache.kafka.metadata.authorizer.StandardAuthorizer" in line
     assert "refused too: ssl.key.password" in line
 
 
@@ -446,3 +448,23 @@ def test_overrides_are_key_value_pairs() -> None:
     assert parse_overrides(["a=1", " b = c=d"]) == {"a": "1", "b": "c=d"}
     with pytest.raises(ConfigError, match=r"^Invalid value 'a' for --override: expected key=value$"):
         parse_overrides(["a"])
+
+
+STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+@pytest.mark.parametrize(
+    "name", [STANDARD, "kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer"]
+)
+def test_an_authorizer_of_kafka_controls_access(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    values = {"authorizer.class.name": name, "super.users": "User:a;User:b", "allow.everyone.if.no.acl.found": "true"}
+    control = load_config(None, {}, values).access_control
+    assert control is not None
+    assert (control.super_users, control.allow_everyone_if_no_acl_found) == ("User:a;User:b", True)
+    assert warnings(caplog) == []
+    assert load_config(None, {}, {"authorizer.class.name": name}).access_control == ("", False)
+
+
+@pytest.mark.parametrize(("key", "value"), [("super.users", "User:a;bob"), ("allow.everyone.if.no.acl.found", "maybe")])
+def test_what_an_authorizer_cannot_read_is_refused(key: str, value: str, tmp_path: Path) -> None:
+    assert key in refused({"authorizer.class.name": STANDARD, key: value}, tmp_path)

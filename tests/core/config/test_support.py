@@ -95,10 +95,9 @@ def test_the_recorded_keys_are_the_ones_that_are_defined() -> None:
 def test_the_table_has_no_key_twice_and_none_that_is_made_up() -> None:
     listed = [*WITHOUT_EFFECT, *REFUSED]
     assert len(set(listed)) == len(listed)
-    # Not in Kafka's own definitions: keys of its authorizer, of dynamic throttles, and of releases before 3.9.
+    # Not in Kafka's own definitions: keys of dynamic throttles, and of releases before 3.9.
     others = {
-        "super.users", "allow.everyone.if.no.acl.found", "replica.lag.max.messages",
-        "quota.producer.default", "quota.consumer.default", "zookeeper.sync.time.ms",
+        "replica.lag.max.messages", "quota.producer.default", "quota.consumer.default", "zookeeper.sync.time.ms",
     }  # fmt: skip
     assert set(listed) - recorded("broker_keys_4.3.1.txt") - recorded("broker_keys_3.9_only.txt") == others
 

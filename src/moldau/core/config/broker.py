@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from moldau.core.config.alone import check_alone
 from moldau.core.config.definitions import ConfigConflict, ConfigDef, ConfigError, ConfigValue
@@ -37,6 +37,9 @@ from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS, metadata_s
 from moldau.core.config.topic import TopicConfig
 from moldau.core.limits import MIB
 
+if TYPE_CHECKING:
+    from moldau.core.config.access import AccessControl
+
 Integer = int  # BrokerConfig.int hides the builtin inside its class
 
 _ALL_KEYS = chain(
@@ -61,6 +64,9 @@ THROTTLES: Mapping[str, ConfigDef] = MappingProxyType({each.name: each for each 
 # The keys that a listener can have for itself, as listener.name.<name>.<key>.
 LISTENER_KEYS = ("max.connections", "max.connection.creation.rate")
 _LISTENER_PREFIX = "listener.name."
+
+# Keys that Kafka's authorizer reads, and its broker has no definition of.
+AUTHORIZER_KEYS = ("super.users", "allow.everyone.if.no.acl.found")
 
 _DYNAMIC = """
     background.threads compression.gzip.level compression.lz4.level compression.type compression.zstd.level
@@ -118,6 +124,7 @@ class BrokerConfig:
     __slots__ = (
         "_listener_values",
         "_values",
+        "access_control",
         "advertised_listeners",
         "connections_per_ip_overrides",
         "layers",
@@ -144,6 +151,7 @@ class BrokerConfig:
         if self.int("max.connections.per.ip") == 0 and not self.connections_per_ip_overrides:
             raise ConfigError("max.connections.per.ip", 0, "0 only if max.connections.per.ip.overrides is set")
         self.metadata_service = metadata_service(self)
+        self.access_control = _access_control(self, effective)
         check_alone(self, is_set=effective.keys())
 
     @classmethod
@@ -257,6 +265,14 @@ def _listener_values(effective: Mapping[str, str]) -> dict[tuple[str, str], int]
 
 def _without(names: set[str], listeners: tuple[ListenerConfig, ...]) -> tuple[ListenerConfig, ...]:
     return tuple(each for each in listeners if each.name not in names)
+
+
+def _access_control(config: BrokerConfig, effective: Mapping[str, str]) -> AccessControl | None:
+    if "authorizer.class.name" not in effective and effective.keys().isdisjoint(AUTHORIZER_KEYS):
+        return None
+    from moldau.core.config.access import access_control  # most brokers have none
+
+    return access_control(config)
 
 
 def _check_retention(config: BrokerConfig) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS, listener_key
+from moldau.core.config.broker import AUTHORIZER_KEYS, BROKER_CONFIGS, LISTENER_KEYS, listener_key
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS
 from moldau.core.config.older_names import HONOURED, RENAMED
@@ -24,6 +24,7 @@ def is_known(key: str) -> bool:
     """Whether some release of Kafka has this key, or it is one that we can tell the right name of."""
     return (
         key in BROKER_CONFIGS
+        or key in AUTHORIZER_KEYS
         or key in METADATA_STORE_CONFIGS
         or key in HONOURED
         or key in RENAMED
@@ -90,6 +91,7 @@ def suggestion(key: str) -> str | None:
 
     candidates = [
         *BROKER_CONFIGS,
+        *AUTHORIZER_KEYS,
         *METADATA_STORE_CONFIGS,
         *HONOURED,
         *(f"listener.name.x.{each}" for each in LISTENER_KEYS),

@@ -158,9 +158,14 @@ _QUOTA = Refusal("quotas are not supported yet", "remove it", off=("922337203685
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _SELECTORS = (RACK_AWARE_SELECTOR.lower(), "org.apache.kafka.common.replica.leaderselector")
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+# Those that Kafka had while its ACLs were in ZooKeeper decide as the one of today.
+_AUTHORIZERS = (
+    STANDARD_AUTHORIZER.lower(), "kafka.security.authorizer.aclauthorizer", "kafka.security.auth.simpleaclauthorizer",
+)  # fmt: skip
+
 _REFUSED: tuple[tuple[Refusal, str], ...] = (
-    (_ACCESS, "authorizer.class.name super.users"),
-    (Refusal(_ACCESS.reason, _ACCESS.remedy, off=("true",)), "allow.everyone.if.no.acl.found"),
+    (Refusal(_NO_PLUGINS.reason, f"use {STANDARD_AUTHORIZER}", off=_AUTHORIZERS), "authorizer.class.name"),
     (_ACCESS, "principal.builder.class connections.max.reauth.ms"),
     (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.secret.key"),
     (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.master.key"),
