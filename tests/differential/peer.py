@@ -18,17 +18,21 @@ Answer = schema.Fields | str
 
 
 class Peer:
-    def __init__(self, address: tuple[str, int], *, client_id: str | None = "differential") -> None:
-        self.address, self.client_id = address, client_id
+    def __init__(self, address: tuple[str, int], *, client_id: str | None = "differential", source: str = "") -> None:
+        """`source` is the address that it comes from, which may be any of the loopback's."""
+        self.address, self.client_id, self.source = address, client_id, source
         self.correlation_ids = itertools.count(1)
-        self.socket = socket.create_connection(address, ANSWER_WAIT_S)
+        self.socket = self.connected()
+
+    def connected(self) -> socket.socket:
+        return socket.create_connection(self.address, ANSWER_WAIT_S, (self.source, 0) if self.source else None)
 
     def close(self) -> None:
         self.socket.close()
 
     def reconnect(self) -> None:
         self.socket.close()
-        self.socket = socket.create_connection(self.address, ANSWER_WAIT_S)
+        self.socket = self.connected()
 
     def ask(self, api: str, version: int, /, **fields: Any) -> Answer:
         self.tell(api, version, **fields)

@@ -162,7 +162,7 @@ class World:
     def normalise(self, value: Any, key: str = "") -> Any:
         if key == "records":
             return value if isinstance(value, str) else [self.normalise(one) for one in batches.describe(value)]
-        if key == "responses" and isinstance(value, list) and value and "partitions" in value[0]:
+        if key == "responses" and isinstance(value, list) and value and is_fetched(value[0]):
             value = self.flat(value)
         if isinstance(value, dict):
             return {name: self.normalise(one, name) for name, one in value.items()}
@@ -208,6 +208,10 @@ class World:
         if value not in self.aliases:
             self.aliases[value] = f"<{kind} {sum(one.startswith(f'<{kind} ') for one in self.aliases.values()) + 1}>"
         return self.aliases[value]
+
+
+def is_fetched(row: Any) -> bool:
+    return "partitions" in row and ("topic" in row or "topic_id" in row)
 
 
 def in_order(values: list[Any], key: str) -> Iterator[Any]:
