@@ -26,6 +26,7 @@ DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
 GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 REPLICA_VERIFICATION = "org.apache.kafka.tools.ReplicaVerificationTool"
 CLIENT_COMPATIBILITY = "org.apache.kafka.tools.ClientCompatibilityTest"
+ACLS = "org.apache.kafka.tools.AclCommand"
 
 
 @dataclass(frozen=True, slots=True)
