@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 from moldau.broker.fetching.allowed_reading import read_allowed
@@ -42,23 +42,45 @@ class Authorization:
         is_audited: bool = True,
     ) -> bool:
         peer = context.peer
-        host = _host_of(peer)
-        if self.authorizer.authorize(peer.principal, host, operation, resource_type, name):
+        if self.authorizer.authorize(peer.principal, _host_of(peer), operation, resource_type, name):
             return True
         if is_audited:
-            rule = self.authorizer.matching_rule(peer.principal, host, operation, resource_type, name)
-            AUDIT.info(
-                audit_message(
-                    rule,
-                    principal=peer.principal,
-                    host=host,
-                    operation=operation,
-                    resource_type=resource_type,
-                    resource_name=name,
-                    request=ApiKey(context.header.api_key).name,
-                )
-            )
+            self._note_denial(context, operation, resource_type, name)
         return False
+
+    def denied(
+        self,
+        context: Context,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Iterable[str],
+        *,
+        is_audited: bool = True,
+    ) -> Set[str]:
+        """Of the usual request, which is allowed all that it names, no more than a look for each name."""
+        peer = context.peer
+        principal, host, authorize = peer.principal, _host_of(peer), self.authorizer.authorize
+        refused = {name: None for name in names if not authorize(principal, host, operation, resource_type, name)}
+        if is_audited:
+            for name in refused:
+                self._note_denial(context, operation, resource_type, name)
+        return refused.keys()
+
+    def _note_denial(self, context: Context, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
+        peer = context.peer
+        host = _host_of(peer)
+        rule = self.authorizer.matching_rule(peer.principal, host, operation, resource_type, name)
+        AUDIT.info(
+            audit_message(
+                rule,
+                principal=peer.principal,
+                host=host,
+                operation=operation,
+                resource_type=resource_type,
+                resource_name=name,
+                request=ApiKey(context.header.api_key).name,
+            )
+        )
 
     def may_with_any(self, context: Context, operation: AclOperation, resource_type: ResourceType) -> bool:
         """With some resource of the type, whichever it is."""

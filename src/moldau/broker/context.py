@@ -124,12 +124,8 @@ class Context:
     def denied(
         self, operation: AclOperation, resource_type: ResourceType, names: Iterable[str], *, is_audited: bool = True
     ) -> Set[str]:
-        """Those of the names with whose resources the client may not do this; each is asked about once."""
+        """Those of the names with whose resources the client may not do this; each denial is told once."""
         authorization = self.services.authorization
         if authorization is None:
             return NONE
-        return {
-            name
-            for name in dict.fromkeys(names)
-            if not authorization.may(self, operation, resource_type, name, is_audited=is_audited)
-        }
+        return authorization.denied(self, operation, resource_type, names, is_audited=is_audited)

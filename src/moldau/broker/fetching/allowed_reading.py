@@ -19,20 +19,18 @@ def read_allowed(wanted: Iterable[Wanted], terms: Terms, context: Context) -> Re
     """
     partitions = context.services.partitions
     everything = list(wanted)
-    names = {one: _name_of(one, context) for one in everything}
-    known = [name for name in names.values() if name is not None]
-    denied: Set[str | None]
-    if terms.replica is not None:
-        denied = set() if context.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME) else set(known)
+    names = [_name_of(one, context) for one in everything]
+    known = [name for name in names if name is not None]
+    if terms.replica is None:
+        denied: Set[str | None] = {*context.denied(READ, TOPIC, known)}
     else:
-        denied = set(context.denied(READ, TOPIC, known))
+        denied = set() if context.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME) else set(known)
     if not denied:
         return read(everything, terms, partitions)
-    reading = read([one for one in everything if names[one] not in denied], terms, partitions)
+    both = list(zip(everything, names, strict=True))
+    reading = read([one for one, name in both if name not in denied], terms, partitions)
     rows = [
-        (one, refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, terms))
-        for one in everything
-        if names[one] in denied
+        (one, refused(one, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None, terms)) for one, name in both if name in denied
     ]
     reading.failed += rows
     if not reading.to_read:  # else they are added when all is read
