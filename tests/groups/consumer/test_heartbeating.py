@@ -277,6 +277,14 @@ def test_a_regular_expression_is_resolved_soon_and_followed() -> None:
     assert (world.assigned("a", "orders-us"), world.group.epoch) == ({0, 1}, 3)
 
 
+def test_a_regular_expression_finds_only_topics_that_its_member_may_describe() -> None:
+    world = ConsumerWorld({"orders-eu": 1, "orders-secret": 1})
+    world.join("a", topics=frozenset(), regex="orders-.*", may_describe=lambda topic: topic != "orders-secret")
+    world.pass_time(0)
+    world.beat("a")
+    assert (world.assigned("a", "orders-eu"), world.assigned("a", "orders-secret")) == ({0}, set())
+
+
 def test_a_regular_expression_that_nobody_has_any_more_is_forgotten() -> None:
     world = ConsumerWorld({"orders": 2})
     world.join("a", topics=frozenset(), regex="ord.*")
