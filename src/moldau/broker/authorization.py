@@ -12,7 +12,7 @@ from moldau.security.acls.audit import acl_change_message, audit_message
 from moldau.security.acls.authorizer import Authorizer
 from moldau.security.acls.bindings import Acl
 from moldau.security.acls.hosts import host_address
-from moldau.security.acls.vocabulary import CLUSTER_NAME, AclOperation, ResourceType
+from moldau.security.acls.vocabulary import CLUSTER_NAME, AclOperation, ResourceType, pascal_case
 from moldau.wire.api import ApiKey
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Authorization:
                 operation=operation,
                 resource_type=resource_type,
                 resource_name=name,
-                request=ApiKey(context.header.api_key).name,
+                request=pascal_case(ApiKey(context.header.api_key)),
             )
         )
 

@@ -99,7 +99,7 @@ def test_a_denial_is_a_line_in_the_audit_log(caplog: pytest.LogCaptureFixture) -
     asked(ApiKey.DESCRIBE_QUORUM, DescribeQuorumRequest(), 0)
     assert caplog.messages == [
         "Principal = User:ANONYMOUS is Denied operation = DESCRIBE from host = 10.0.0.1 on resource = Cluster:LITERAL:"
-        "kafka-cluster for request = DESCRIBE_QUORUM with resourceRefCount = 1 based on rule DefaultDeny"
+        "kafka-cluster for request = DescribeQuorum with resourceRefCount = 1 based on rule DefaultDeny"
     ]
 
 

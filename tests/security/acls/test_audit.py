@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from moldau.security.acls.audit import audit_message
+from moldau.security.acls.audit import acl_change_message, audit_message
 from moldau.security.acls.authorizer import DEFAULT_DENY, SUPER_USER, MatchingRule
 from moldau.security.acls.vocabulary import AclOperation, ResourceType
 from tests.security.acls.bindings import ALICE, HOST, deny
@@ -40,4 +40,11 @@ def test_what_no_acl_decided_is_told_by_name() -> None:
 def test_a_name_makes_no_line_of_its_own() -> None:
     assert "LITERAL:a\\nPrincipal = User:bob is Allowed for" in message(
         DEFAULT_DENY, "a\nPrincipal = User:bob is Allowed"
+    )
+
+
+def test_a_change_names_the_acl_and_who_made_it() -> None:
+    assert acl_change_message(deny(AclOperation.WRITE), "created", principal=ALICE, host=HOST) == (
+        "Principal = User:alice created ACL = StandardAcl[resourceType=TOPIC, resourceName=orders, "
+        "patternType=LITERAL, principal=User:alice, host=*, operation=WRITE, permissionType=DENY] from host = 10.0.0.1"
     )
