@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 
 import moldau
+from moldau.security.principals import Principal, serialized
+from tests.differential import schema
 from tests.differential.peer import Peer
 from tests.differential.rights.users import parsed
 
 ADMIN, USER, STRANGER = "127.0.0.1", "127.0.7.1", "127.0.7.2"
 EVERYTHING = ("topic:* all", "group:* all", "cluster: all", "txn:* all")
-REFUSED_TOPIC, REFUSED_CLUSTER, OK = 29, 31, 0
+REFUSED_TOPIC, REFUSED_CLUSTER, NOT_CONTROLLER, OK = 29, 31, 41, 0
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",  # until there are ACLs: the first are those of brokers
@@ -115,6 +118,31 @@ def test_an_envelope_of_a_client_is_refused(brokers: Addresses) -> None:
     for address in brokers:
         inside = {"request_data": b"\0" * 20, "request_principal": None, "client_host_address": b"\x7f\0\0\1"}
         assert ask(address, USER, "Envelope", 0, **inside)["error_code"] == REFUSED_CLUSTER
+
+
+def test_what_is_in_an_envelope_is_judged_by_the_principal_on_it(brokers: Addresses) -> None:
+    rule = parsed("topic:alices- create", "*") | {"principal": "User:alice", "resource_pattern_type": 4}
+    assert ask(brokers[0], ADMIN, "CreateAcls", 3, creations=[rule])["results"][0]["error_code"] == OK
+    assert enveloped(brokers, Principal("User", "alice"), "alices-topic") == OK
+    assert enveloped(brokers, Principal("User", "alice"), "bobs-topic") == REFUSED_TOPIC
+    assert enveloped(brokers, Principal("User", "bob"), "alices-other-topic") == REFUSED_TOPIC
+
+
+def enveloped(brokers: Addresses, principal: Principal, topic: str) -> int:
+    """What the controller says to the creation of a topic that a broker sends on for somebody."""
+    topics = [{"name": topic, "num_partitions": 1, "replication_factor": 1}]
+    body = schema.encode("CreateTopicsRequest", 7, {"topics": topics, "timeout_ms": 15_000})
+    head = struct.pack(">hhih", schema.api_key("CreateTopics"), 7, 5, -1) + b"\0"
+    inside = {
+        "request_data": head + body,
+        "request_principal": serialized(principal),
+        "client_host_address": b"\x0a\0\0\1",
+    }
+    answers = [ask(address, ADMIN, "Envelope", 0, **inside) for address in brokers]
+    (answer,) = [each for each in answers if each["error_code"] != NOT_CONTROLLER]
+    assert answer["error_code"] == OK
+    created = schema.decode("CreateTopicsResponse", 7, answer["response_data"][5:])
+    return int(created["topics"][0]["error_code"])
 
 
 def test_an_acl_that_is_gone_is_gone_on_every_broker(brokers: Addresses) -> None:
