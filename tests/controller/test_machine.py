@@ -18,6 +18,7 @@ from moldau.controller.producer_ids import decide_allocate_producer_ids
 from moldau.controller.records import PartitionsChanged, Record, UnknownRecord, decode_records, encode_records
 from moldau.controller.settings.acls import decide_create_acls, decide_delete_acls
 from moldau.controller.settings.configs import ConfigChange, ResourceChange, decide_incremental_alter_configs
+from moldau.controller.settings.quotas import QuotaAlteration, decide_alter_client_quotas, quota_entity
 from moldau.controller.settings.scram_credentials import (
     CredentialDeletion,
     CredentialUpsertion,
@@ -51,6 +52,14 @@ changes = st.builds(
 resources = st.builds(
     ResourceChange, st.sampled_from([2, 4, 32]), st.sampled_from([*NAMES, "", "1"]), st.lists(changes, max_size=3)
 )
+quota_entities = st.dictionaries(
+    st.sampled_from(["user", "client-id", "ip"]), st.sampled_from([None, "a", "1.2.3.4"]), max_size=2
+).map(lambda parts: quota_entity(parts.items()))
+quota_changes = st.tuples(
+    st.sampled_from(["producer_byte_rate", "request_percentage", "connection_creation_rate"]),
+    st.sampled_from([None, 0.5, 1.0, 2.0]),
+)
+alterations = st.builds(QuotaAlteration, quota_entities, st.lists(quota_changes, max_size=3))
 acl_filters = st.builds(
     AclFilter,
     resource_name=st.sampled_from([None, "a", "abc", "b"]),
@@ -75,6 +84,9 @@ def histories(new_id: Callable[[], Any]) -> st.SearchStrategy[list[Step]]:
     def altering(wanted: list[ResourceChange]) -> Step:
         return lambda image: decide_incremental_alter_configs(image, wanted, config=CONFIG)
 
+    def limiting(wanted: list[QuotaAlteration]) -> Step:
+        return lambda image: decide_alter_client_quotas(image, wanted)
+
     def permitting(new: list[Acl]) -> Step:
         return lambda image: decide_create_acls(image, new, new_id=new_id)
 
@@ -89,6 +101,7 @@ def histories(new_id: Callable[[], Any]) -> st.SearchStrategy[list[Step]]:
             st.builds(crediting, st.lists(upsertions, max_size=2), st.lists(deletions, max_size=2)),
             st.builds(extending, names, st.integers(0, 6)),
             st.builds(altering, st.lists(resources, max_size=2)),
+            st.builds(limiting, st.lists(alterations, max_size=3)),
             st.just(decide_allocate_producer_ids),
             st.builds(permitting, st.lists(acls, max_size=3)),
             st.builds(withdrawing, st.lists(acl_filters, max_size=2)),

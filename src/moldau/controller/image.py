@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -14,6 +14,8 @@ from moldau.security.acls.bindings import Acl
 from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
 
 NO_CONTROLLER = -1
+
+QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]  # type and name of each part; a name of None is the default
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -81,6 +83,7 @@ class ClusterImage:
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     scram_credentials: Mapping[str, Mapping[ScramMechanism, ScramCredential]] = field(default_factory=dict)  # by user
+    client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     next_producer_id: int = 0
     features: Mapping[str, int] = field(default_factory=dict)  # only levels that somebody chose
     features_epoch: int = 0
@@ -162,6 +165,9 @@ class Draft:
 
     def scram_credentials(self) -> dict[str, Mapping[ScramMechanism, ScramCredential]]:
         return self._own("scram_credentials", self._image.scram_credentials)
+
+    def client_quotas(self) -> dict[QuotaEntity, Mapping[str, float]]:
+        return self._own("client_quotas", self._image.client_quotas)
 
     def put_topic(self, topic: TopicImage) -> None:
         if topic.name not in self._image.topics and may_collide(topic.name):

@@ -26,6 +26,7 @@ from moldau.controller.records import (
     BrokerEpochsGiven,
     BrokerRegistered,
     BrokerUnregistered,
+    ClientQuotasChanged,
     ClusterCreated,
     FeaturesFinalized,
     GroupConfigsChanged,
@@ -48,6 +49,7 @@ from moldau.controller.settings.configs import (
     apply_topic_configs_changed,
 )
 from moldau.controller.settings.features import apply_features_finalized
+from moldau.controller.settings.quotas import apply_client_quotas_changed
 from moldau.controller.settings.scram_credentials import (
     apply_scram_credential_removed,
     apply_scram_credential_set,
@@ -85,6 +87,7 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         GroupConfigsChanged: apply_group_configs_changed,
         ScramCredentialSet: apply_scram_credential_set,
         ScramCredentialRemoved: apply_scram_credential_removed,
+        ClientQuotasChanged: apply_client_quotas_changed,
         ProducerIdsAllocated: apply_producer_ids_allocated,
         FeaturesFinalized: apply_features_finalized,
         AclCreated: apply_acl_created,
@@ -118,6 +121,7 @@ def snapshot_records(image: ClusterImage) -> Iterator[Record]:
     yield from (TopicCreated(topic) for topic in image.topics.values())
     yield from (GroupConfigsChanged(group_id, dict(values)) for group_id, values in image.group_configs.items())
     yield from scram_credential_records(image)
+    yield from (ClientQuotasChanged(entity, dict(values)) for entity, values in image.client_quotas.items())
     if image.next_producer_id:
         yield ProducerIdsAllocated(image.next_producer_id)
     yield from (AclCreated(acl_id, acl) for acl_id, acl in image.acls.items())

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from moldau.controller.image import BrokerImage, PartitionImage, TopicImage
+from moldau.controller.image import BrokerImage, PartitionImage, QuotaEntity, TopicImage
 from moldau.core.ids import AclId, TopicId
 from moldau.core.limits import KIB
 from moldau.security.acls.bindings import Acl
@@ -103,6 +103,13 @@ class ScramCredentialRemoved(msgspec.Struct, frozen=True, array_like=True, tag="
     mechanism: ScramMechanism
 
 
+class ClientQuotasChanged(msgspec.Struct, frozen=True, array_like=True, tag="quota"):
+    """A value of None takes the key away."""
+
+    entity: QuotaEntity
+    changes: dict[str, float | None]
+
+
 class ProducerIdsAllocated(msgspec.Struct, frozen=True, array_like=True, tag="producer-ids"):
     next_producer_id: int
 
@@ -139,6 +146,7 @@ Record = (
     | GroupConfigsChanged
     | ScramCredentialSet
     | ScramCredentialRemoved
+    | ClientQuotasChanged
     | ProducerIdsAllocated
     | FeaturesFinalized
     | AclCreated
