@@ -9,6 +9,7 @@ import pytest
 from tests.differential.conftest import Address
 from tests.differential.differences import DIFFERENCES, Difference, disagreements
 from tests.differential.scenarios import (
+    client_quotas,
     cluster,
     configs,
     consumer_groups,
@@ -49,6 +50,7 @@ MODULES = (
     transactions,
     migration,
     malformed,
+    client_quotas,
 )
 SCENARIOS: dict[str, Scenario] = {
     f"{module.__name__.rpartition('.')[2]}.{scenario.__name__}": scenario

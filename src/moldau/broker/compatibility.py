@@ -146,6 +146,7 @@ NOTES = MappingProxyType(
             "a reassignment that replaces another one is what it asks for, where Kafka goes on with what the first one "
             "wanted to add and remove if the second one adds or removes nothing"
         ),
+        ApiKey.ALTER_CLIENT_QUOTAS: "a value that is not a number is refused, where Kafka takes it",
         ApiKey.DESCRIBE_QUORUM: (
             "the metadata are in a store, not in a quorum of brokers: every broker may control and so is told of as a "
             "voter, offsets are entries of the store, and a voter that is down is told of as never seen"

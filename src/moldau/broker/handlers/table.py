@@ -5,6 +5,7 @@ from __future__ import annotations
 from moldau.broker.api import Api
 from moldau.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
 from moldau.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
+from moldau.broker.handlers.alter_client_quotas import alter_client_quotas
 from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from moldau.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
@@ -19,6 +20,7 @@ from moldau.broker.handlers.delete_groups import delete_groups
 from moldau.broker.handlers.delete_records import delete_records
 from moldau.broker.handlers.delete_topics import delete_topics
 from moldau.broker.handlers.describe_acls import describe_acls
+from moldau.broker.handlers.describe_client_quotas import describe_quotas
 from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.describe_configs import describe_configs
 from moldau.broker.handlers.describe_groups import describe_groups
@@ -103,4 +105,6 @@ TABLE: tuple[Api, ...] = (
     elect_leaders,
     unregister_broker,
     list_partition_reassignments,
+    describe_quotas,
+    alter_client_quotas,
 )

@@ -145,7 +145,7 @@ def _wrong_value(wanted: Mapping[str, float | None], allowed: Mapping[str, tuple
         whole = allowed[key]
         if whole is None:
             continue
-        if value > whole[0]:
+        if value > float(whole[0]):  # as Java compares them: 2**63 is as much as fits
             return f"Proposed value for {key} is too large for {whole[1]}."
         if value % 1.0 > FRACTION_MAX:
             return f"{key} cannot be a fractional value."
