@@ -41,5 +41,6 @@ PATTERN_CHARS_MAX = 4_096  # compiling takes time and memory with the length, mo
 PATTERN_BYTES_MAX = 4 * MIB  # what one compiled pattern may take; counted repetitions of classes grow quickly
 AUTHORIZATION_CACHE_ENTRIES_MAX = 10_000  # answers of the authorizer that are kept: 3 MB, and no more than 10
 AUTHORIZATION_CACHE_NAME_CHARS_MAX = TOPIC_NAME_CHARS_MAX  # of a resource whose answer is kept: group ids can be longer
+QUOTA_CLIENTS_MAX = 10_000  # whose rates are remembered for each kind of quota: 15 MB, however many client ids come
 CLIENT_QUOTAS_PER_REQUEST_MAX = 10_000  # Kafka's, of the keys that one request changes: they are one entry of the log
 ACLS_PER_REQUEST_MAX = 10_000  # Kafka's, of those that one request creates or deletes: they are one entry of the log
