@@ -54,6 +54,7 @@ TURNS_MIN = 3
 QUICK = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT,  # frozen sets of names
     ApiKey.CREATE_ACLS,  # refused as a whole
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,  # three kinds, each once
     ApiKey.JOIN_GROUP,  # a member has at most a hundred protocols
     ApiKey.LIST_CONFIG_RESOURCES,  # five kinds
     ApiKey.LIST_GROUPS,  # the filters are two sets
@@ -164,6 +165,7 @@ def services(folder: Path) -> Iterator[Any]:
             groups=groups,
             transactions=transactions,
             markers=MarkerAppends(partitions, groups, clock, flush_at_once),
+            quotas=None,
         )
 
 

@@ -107,7 +107,7 @@ NOTES = MappingProxyType(
             "INVALID_REQUEST for share groups: there is no such coordinator yet. The topics of groups and transactions "
             "are created before the first answer, where Kafka leaves the client to ask again"
         ),
-        ApiKey.CREATE_TOPICS: "no quota on partition creations; answers are in the order of the request",
+        ApiKey.CREATE_TOPICS: "answers are in the order of the request",
         ApiKey.DELETE_TOPICS: "answers are in the order of the request, where Kafka shuffles them",
         ApiKey.INIT_PRODUCER_ID: (
             "a producer with an epoch that is out of date is refused at once, where Kafka aborts the open transaction "

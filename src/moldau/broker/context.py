@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from moldau.broker.producing.flushing import Flusher
     from moldau.broker.producing.marker_appends import MarkerAppends
     from moldau.broker.producing.remote_admission import RemoteAdmission
+    from moldau.broker.quotas.throttling import Throttling
     from moldau.broker.replication import Replication
     from moldau.broker.requests.dispatch import Dispatch
     from moldau.broker.requests.forwarding import Forwarding
@@ -79,6 +80,8 @@ class Services:
     """Made when the first replica is to move to another log directory."""
     authorization: Authorization | None = None
     """None where every client may do everything."""
+    quotas: Throttling | None = None
+    """None where no client has a quota."""
     dispatch: Dispatch | None = None
     """Set when requests are answered: one of them may come in another."""
 

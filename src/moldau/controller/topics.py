@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from moldau.controller.image import ClusterImage, Draft, PartitionImage, TopicImage
 from moldau.controller.partitions.placement import Unplaceable, place
-from moldau.controller.partitions.states import Refusal, assigned_partition
+from moldau.controller.partitions.states import THROTTLED, Admit, Refusal, admit_all, assigned_partition
 from moldau.controller.records import TopicCreated, TopicDeleted
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
@@ -66,6 +66,7 @@ def decide_create_topics(
     *,
     config: BrokerConfig,
     validate_only: bool = False,
+    admit: Admit = admit_all,
     new_id: Callable[[], TopicId] = random_uuid,
 ) -> Decision[list[CreatedTopic]]:
     """One reply per name, in the order of the request; refused topics don't hold up the others."""
@@ -81,6 +82,8 @@ def decide_create_topics(
             replies.append(CreatedTopic(topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
             continue
         created = _create(image, topic, config, start=len(image.topics) + len(records), new_id=new_id)
+        if isinstance(created, TopicImage) and not admit(len(created.partitions)):
+            created = THROTTLED
         if isinstance(created, Refusal):
             replies.append(CreatedTopic(topic.name, created.error, created.message))
             continue
@@ -194,14 +197,14 @@ def _placed(image: ClusterImage, topic: NewTopic, config: BrokerConfig, start: i
 
 
 def decide_delete_topics(
-    image: ClusterImage, topics: Sequence[TopicReference], *, config: BrokerConfig
+    image: ClusterImage, topics: Sequence[TopicReference], *, config: BrokerConfig, admit: Admit = admit_all
 ) -> Decision[list[DeletedTopic]]:
     """One reply per name or id that was given, duplicates once, in the order of the request."""
     if not config.flag("delete.topic.enable"):
         error = ErrorCode.TOPIC_DELETION_DISABLED
         return Decision.reply_only([DeletedTopic(each.name, each.topic_id, error, error.message) for each in topics])
     given = Counter(topics)
-    replies = list(dict.fromkeys(_delete(image, reference, given) for reference in given))
+    replies = list(dict.fromkeys(_delete(image, reference, given, admit) for reference in given))
     records = [TopicDeleted(each.topic_id) for each in replies if each.error is ErrorCode.NONE]
     return Decision(records=tuple(records), reply=replies)
 
@@ -212,7 +215,9 @@ def decide_undo_topic(image: ClusterImage, topic_id: TopicId) -> Decision[None]:
     return Decision(records=(TopicDeleted(topic_id),) if is_there else (), reply=None)
 
 
-def _delete(image: ClusterImage, reference: TopicReference, given: Counter[TopicReference]) -> DeletedTopic:
+def _delete(
+    image: ClusterImage, reference: TopicReference, given: Counter[TopicReference], admit: Admit
+) -> DeletedTopic:
     name, topic_id = reference.name, reference.topic_id
 
     def refuse(error: ErrorCode, message: str | None = None) -> DeletedTopic:
@@ -232,6 +237,8 @@ def _delete(image: ClusterImage, reference: TopicReference, given: Counter[Topic
         # One answer with both serves the two references, as Kafka gives it.
         message = "The provided topic name maps to an ID that was already supplied."
         return DeletedTopic(topic.name, topic.id, ErrorCode.INVALID_REQUEST, message)
+    if not admit(len(topic.partitions)):
+        return DeletedTopic(topic.name, topic.id, THROTTLED.error, THROTTLED.message)
     return DeletedTopic(topic.name, topic.id)
 
 

@@ -19,6 +19,7 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.node.authorizing import authorization
 from moldau.node.leadership import Halt
+from moldau.node.quotas import enforce_quotas
 
 
 def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
@@ -52,6 +53,7 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
     quotas = await limit_connections(services, [listener.name for listener in listeners], running)
     services.authorization = authorization(config, services.controller)
     dispatch = services.dispatch = Dispatch(answered(services), services)
+    enforce_quotas(services, running)
     budget = FrameBudget(config.int("queued.max.request.bytes"))
     for listener in listeners:
         running.callback(listener.close)

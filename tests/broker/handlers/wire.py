@@ -30,16 +30,17 @@ Response = TypeVar("Response", bound=Message)
 
 
 class Wire:
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, client_id: str = "tests") -> None:
         host, _, port = bootstrap.rpartition(":")
         self._socket = socket.create_connection((host, int(port)), ANSWER_WAIT_S)
         self._correlation_ids = count(1)
+        self._client_id = client_id
 
     def close(self) -> None:
         self._socket.close()
 
     def ask(self, request: Message, version: int, answer: type[Response]) -> Response:
-        header = RequestHeader(request.API_KEY, version, next(self._correlation_ids), "tests")
+        header = RequestHeader(request.API_KEY, version, next(self._correlation_ids), self._client_id)
         parts = request_parts(header, encode_parts(request, version), is_flexible=is_flexible(type(request), version))
         self._socket.sendall(b"".join(parts))
         frame = memoryview(self._exactly(int.from_bytes(self._exactly(4), "big")))

@@ -22,6 +22,7 @@ from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
 
 if TYPE_CHECKING:
     from moldau.broker.fetching.replica_reading import ReplicaFetch
+    from moldau.broker.quotas.throttling import FetchQuota
 
 _LEADER_MOVED = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 CURRENT_LEADER_SINCE = 16
@@ -46,6 +47,8 @@ class Terms(NamedTuple):
     """The follower that asks; a consumer is None."""
     nearer_replica: Callable[[Partition, int], int | None] | None = None
     """Another broker that the consumer should read a partition from, at an offset."""
+    quota: FetchQuota | None = None
+    """The consumer's, where it has one."""
 
     def again(self) -> Terms:
         """For another look at the same request."""

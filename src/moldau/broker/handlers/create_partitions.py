@@ -1,4 +1,4 @@
-"""CreatePartitions: the versions differ in their encoding, and in v3 in a quota that we don't have."""
+"""CreatePartitions: the versions differ in their encoding, and v3 refuses what is above a quota."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.mutations import Mutations
 from moldau.broker.rights import ALTER, TOPIC
 from moldau.broker.topics import creation as topic_creation
 from moldau.controller.partitions.states import ExtendedTopic, MorePartitions
@@ -39,14 +40,16 @@ async def create_partitions(request: CreatePartitionsRequest, context: Context) 
     times_named = Counter(topic.name for topic in wanted)
     denied = context.denied(ALTER, TOPIC, (name for name, times in times_named.items() if times == 1))
     allowed = [topic for topic in wanted if topic.name not in denied]
+    mutations = Mutations(context, strict_since=3)
     try:
         extended = await topic_creation.create_partitions(
-            context.services, allowed, validate_only=request.validate_only
+            context.services, allowed, validate_only=request.validate_only, admit=mutations.admit
         )
     except ApiError as wrong:
         extended = [ExtendedTopic(topic.name, wrong.code, wrong.message) for topic in allowed]
     error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return _response(extended + [ExtendedTopic(topic.name, error) for topic in wanted if topic.name in denied])
+    extended += [ExtendedTopic(topic.name, error) for topic in wanted if topic.name in denied]
+    return _response(extended, mutations.throttle_ms)
 
 
 def _more_partitions(topic: CreatePartitionsTopic) -> MorePartitions:
@@ -54,10 +57,11 @@ def _more_partitions(topic: CreatePartitionsTopic) -> MorePartitions:
     return MorePartitions(topic.name, topic.count, assignments)
 
 
-def _response(extended: list[ExtendedTopic]) -> CreatePartitionsResponse:
+def _response(extended: list[ExtendedTopic], throttle_ms: int = 0) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
+        throttle_time_ms=throttle_ms,
         results=[
             CreatePartitionsTopicResult(name=topic.name, error_code=topic.error, error_message=topic.message)
             for topic in extended
-        ]
+        ],
     )

@@ -1,4 +1,4 @@
-"""CreateTopics: v5 answers with the topic's numbers and configuration, v7 with its id."""
+"""CreateTopics: v5 answers with the topic's numbers and configuration, v6 refuses above a quota, v7 has the id."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Set
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded, in_thread
+from moldau.broker.requests.mutations import Mutations
 from moldau.broker.rights import CREATE, DESCRIBE_CONFIGS, TOPIC, may_create_topics
 from moldau.broker.topics import creation as topic_creation
 from moldau.controller.topics import CreatedTopic, NewTopic
@@ -39,13 +40,16 @@ async def create_topics(
         return await _response(late, context)
     denied = _denied(wanted, context)
     allowed = [topic for topic in wanted if topic.name not in denied] if denied else wanted
+    mutations = Mutations(context, strict_since=6)
     try:
-        created = await topic_creation.create_topics(context.services, allowed, validate_only=request.validate_only)
+        created = await topic_creation.create_topics(
+            context.services, allowed, validate_only=request.validate_only, admit=mutations.admit
+        )
     except ApiError as wrong:
         created = [CreatedTopic(topic.name, wrong.code, wrong.message) for topic in allowed]
     error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     created += [CreatedTopic(topic.name, error, "Authorization failed.") for topic in wanted if topic.name in denied]
-    return await _response(created, context)
+    return await _response(created, context, mutations.throttle_ms)
 
 
 def _denied(wanted: list[NewTopic], context: Context) -> Set[str]:
@@ -57,14 +61,15 @@ def _denied(wanted: list[NewTopic], context: Context) -> Set[str]:
 
 
 async def _response(
-    created: list[CreatedTopic], context: Context
+    created: list[CreatedTopic], context: Context, throttle_ms: int = 0
 ) -> CreateTopicsResponse | Encoded[CreateTopicsResponse]:
     made = (topic.name for topic in created if topic.error is ErrorCode.NONE)
     hidden = context.denied(DESCRIBE_CONFIGS, TOPIC, made, is_audited=False)
 
     def shape() -> CreateTopicsResponse:
         return CreateTopicsResponse(
-            topics=[_shape_hidden(topic) if topic.name in hidden else _shape(topic) for topic in created]
+            throttle_time_ms=throttle_ms,
+            topics=[_shape_hidden(topic) if topic.name in hidden else _shape(topic) for topic in created],
         )
 
     return shape() if len(created) <= TOPICS_MAX else await encoded(shape, context)

@@ -1,4 +1,4 @@
-"""DeleteTopics: v5 explains its errors, v6 takes topics by name or by id."""
+"""DeleteTopics: v5 explains its errors and refuses what is above a quota, v6 takes topics by name or by id."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
+from moldau.broker.requests.mutations import Mutations
 from moldau.broker.rights import CLUSTER, CLUSTER_NAME, DELETE, DESCRIBE, TOPIC
 from moldau.broker.topics.creation import TOPICS_PER_WRITE
+from moldau.controller.partitions.states import Admit
 from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import ZERO_UUID, TopicId
@@ -43,9 +45,10 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
     if deleted:
         refused = {TopicReference(each.name if each.topic_id == ZERO_UUID else None, each.topic_id) for each in deleted}
         wanted = [each for each in wanted if each not in refused]
+    mutations = Mutations(context, strict_since=5)
     for portion in _portions(wanted):
-        deleted += await _delete(portion, services)
-    return _response(deleted)
+        deleted += await _delete(portion, services, mutations.admit)
+    return _response(deleted, mutations.throttle_ms)
 
 
 def _refused(wanted: list[TopicReference], context: Context) -> list[DeletedTopic]:
@@ -73,10 +76,10 @@ def _refused(wanted: list[TopicReference], context: Context) -> list[DeletedTopi
     return refused
 
 
-async def _delete(wanted: list[TopicReference], services: Services) -> list[DeletedTopic]:
+async def _delete(wanted: list[TopicReference], services: Services, admit: Admit) -> list[DeletedTopic]:
     try:
         deleted = await services.controller.write(
-            lambda image: decide_delete_topics(image, wanted, config=services.config)
+            lambda image: decide_delete_topics(image, wanted, config=services.config, admit=admit)
         )
     except ApiError as wrong:
         return [DeletedTopic(each.name, each.topic_id, wrong.code, wrong.message) for each in wanted]
@@ -100,12 +103,13 @@ def _references(request: DeleteTopicsRequest, version: int) -> list[TopicReferen
     return [TopicReference(topic.name, TopicId(topic.topic_id)) for topic in request.topics]
 
 
-def _response(deleted: list[DeletedTopic]) -> DeleteTopicsResponse:
+def _response(deleted: list[DeletedTopic], throttle_ms: int = 0) -> DeleteTopicsResponse:
     return DeleteTopicsResponse(
+        throttle_time_ms=throttle_ms,
         responses=[
             DeletableTopicResult(
                 name=topic.name, topic_id=topic.topic_id, error_code=topic.error, error_message=topic.message
             )
             for topic in deleted
-        ]
+        ],
     )

@@ -8,7 +8,7 @@ from typing import Any
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, by_size
-from moldau.controller.image import QuotaEntity
+from moldau.controller.image import ClusterImage, QuotaEntity
 from moldau.controller.settings.quotas import QuotaComponent, describe_client_quotas
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.security.acls.vocabulary import CLUSTER_NAME, AclOperation, ResourceType
@@ -28,12 +28,16 @@ def describe_quotas(
 ) -> DescribeClientQuotasResponse | Coroutine[Any, Any, Encoded[DescribeClientQuotasResponse]]:
     if not context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
         return _refused(ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."))
-    wanted = [QuotaComponent(each.entity_type, each.match_type, each.match) for each in request.components]
+    image = context.services.image
+    return by_size(lambda: _described(request, image), len(image.client_quotas), context)
+
+
+def _described(request: DescribeClientQuotasRequest, image: ClusterImage) -> DescribeClientQuotasResponse:
+    wanted = (QuotaComponent(each.entity_type, each.match_type, each.match) for each in request.components)
     try:
-        found = describe_client_quotas(context.services.image, wanted, strict=request.strict)
+        return _response(describe_client_quotas(image, wanted, strict=request.strict))
     except ApiError as wrong:
         return _refused(wrong)
-    return by_size(lambda: _response(found), len(found), context)
 
 
 def _refused(wrong: ApiError) -> DescribeClientQuotasResponse:

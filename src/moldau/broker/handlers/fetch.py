@@ -72,6 +72,12 @@ def _terms(request: FetchRequest, plan: Plan, context: Context) -> Terms:
     services = context.services
     bytes_max = min(request.max_bytes, services.config.int("fetch.max.bytes"))
     replica_id, nearer_replica = max(request.replica_id, request.replica_state.replica_id), None
+    quota = None
+    if services.quotas is not None:
+        if replica_id >= 0:
+            services.quotas.exempt(context)
+        elif (quota := services.quotas.fetching(context)) is not None:
+            bytes_max = min(bytes_max, quota.bytes_max)
     if request.rack_id and context.version >= ANY_REPLICA_SINCE:
         nearer_replica = services.replication.nearer_replica(request.rack_id, context.peer.listener_name)
     return Terms(
@@ -82,6 +88,7 @@ def _terms(request: FetchRequest, plan: Plan, context: Context) -> Terms:
         changes_only=plan.incremental and nearer_replica is None,
         replica=None if replica_id < 0 else _replica(replica_id, request, services),
         nearer_replica=nearer_replica,
+        quota=quota,
     )
 
 
@@ -127,7 +134,7 @@ def _delay(
             wanted = worth_a_look(wanted, told, grown)
         again = read(wanted, terms, services.partitions)
         if again.to_read:  # so much that it takes long: no need to count whether it is enough
-            later: DelayedResponse[Encoded[FetchResponse]] = DelayedResponse()
+            later: DelayedResponse[FetchResponse | Encoded[FetchResponse]] = DelayedResponse()
             later.follow(asyncio.ensure_future(_finish(plan, again, terms, context)))
             return later
         if not (is_last or again.must_be_told or again.size_bytes >= terms.bytes_min):
@@ -196,7 +203,9 @@ async def _fetch_many(
     return await _finish(plan, reading, terms, context)
 
 
-async def _finish(plan: Plan, reading: Reading, terms: Terms, context: Context) -> Encoded[FetchResponse]:
+async def _finish(
+    plan: Plan, reading: Reading, terms: Terms, context: Context
+) -> FetchResponse | Encoded[FetchResponse]:
     services = context.services
     await read_rest(reading, terms, services.partitions, services.long_work)
     response = await _answer_many(plan, reading, terms, context)
@@ -215,7 +224,11 @@ def _watch(watched: list[Watchers], end_s: float, missing_bytes: int) -> Delayed
     )
 
 
-async def _answer_many(plan: Plan, reading: Reading, terms: Terms, context: Context) -> Encoded[FetchResponse]:
+async def _answer_many(
+    plan: Plan, reading: Reading, terms: Terms, context: Context
+) -> FetchResponse | Encoded[FetchResponse]:
+    if terms.quota is not None and (throttle_ms := terms.quota.throttle_ms(reading.size_bytes)):
+        return _throttled(plan, reading, throttle_ms)
     services, session_id, found = context.services, NO_SESSION, reading.found
     if plan.session is not None:
         session_id = plan.session.id
@@ -236,7 +249,16 @@ def _open_session(plan: Plan, terms: Terms, context: Context) -> int:
     )
 
 
+def _throttled(plan: Plan, reading: Reading, throttle_ms: int) -> FetchResponse:
+    """Nothing but for how long to pause. The session is as it was, and none is opened."""
+    reading.found.clear()
+    session_id = NO_SESSION if plan.session is None else plan.session.id
+    return FetchResponse(throttle_time_ms=throttle_ms, session_id=session_id)
+
+
 def _answer(plan: Plan, reading: Reading, terms: Terms, context: Context) -> FetchResponse:
+    if terms.quota is not None and (throttle_ms := terms.quota.throttle_ms(reading.size_bytes)):
+        return _throttled(plan, reading, throttle_ms)
     found = reading.found
     session_id = NO_SESSION
     if plan.session is not None:

@@ -24,7 +24,7 @@ from moldau.broker.network.inbox import Inbox
 from moldau.broker.network.outbox import Outbox, Part
 from moldau.broker.network.refusals import Refusals
 from moldau.broker.network.turns import LONG_S, SLICE_S, Turns
-from moldau.broker.requests.dispatch import Dispatch, Unanswered, describe
+from moldau.broker.requests.dispatch import Dispatch, Muted, Unanswered, describe
 from moldau.core.errors import ProtocolViolation
 from moldau.log.file_range import FileRange
 
@@ -36,7 +36,7 @@ _UNREACHABLE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN,
 
 class Connection:
     __slots__ = (
-        "_answer_frame",
+        "_dispatch",
         "_inbox",
         "_is_finishing",
         "_is_queued",
@@ -74,7 +74,7 @@ class Connection:
         self.closed = False
         self.last_active_s = monotonic()
         self._socket = sock
-        self._answer_frame = dispatch.answer
+        self._dispatch = dispatch
         self._inbox = inbox
         inbox.on_room = self._has_room
         self._outbox = Outbox(sock)
@@ -119,17 +119,24 @@ class Connection:
         self._send_now()
         if self.closed:
             return None
+        if isinstance(waiting_for, Muted):
+            self._take_no_more()
+            waiting_for.end()
+            return None
         if waiting_for.waits_for_others if waiting_for is not None else not (self._sending or has_answered):
             self.close()
             return None
-        self._is_finishing = True
-        self._inbox.on_room = None
-        self._loop.remove_reader(self._socket.fileno())
+        self._take_no_more()
         if waiting_for is None:
             self._goes_on()
             return None
         assert isinstance(waiting_for.future, asyncio.Future), "delayed responses wait for others"
         return waiting_for.future
+
+    def _take_no_more(self) -> None:
+        self._is_finishing = True
+        self._inbox.on_room = None
+        self._loop.remove_reader(self._socket.fileno())
 
     @property
     def holds_up_others(self) -> bool:
@@ -157,8 +164,9 @@ class Connection:
                 frame = inbox.next_frame() or self._receive_more()
                 if frame is None:
                     break
-                answer = self._answer_frame(frame, self.peer)
+                answer = self._dispatch.answer(frame, self.peer)
                 if isinstance(answer, Unanswered):
+                    ready += answer.at_once
                     self._wait_for(answer)
                 elif answer is not None:
                     ready += answer
@@ -263,11 +271,13 @@ class Connection:
     def _take_answer(self) -> bool:
         assert self._waiting_for is not None, "only what was waited for can arrive"
         self._taken = self._waiting_for  # which a failure is then of, and not of the connection
-        parts = self._taken.parts()
+        parts, pause_ms = self._taken.parts(), self._taken.pause_ms
         self._begin_turn(SLICE_S)
         self._waiting_for = self._taken = None
         if parts is not None:
             self._send(parts)
+        if pause_ms and not self._is_finishing:
+            self._wait_for(Muted(pause_ms))
         return self._goes_on()
 
     def _goes_on(self) -> bool:

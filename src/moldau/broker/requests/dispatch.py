@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import Future
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from inspect import iscoroutine
 from struct import Struct
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from moldau.broker.api import Api
 from moldau.broker.context import Context, Peer, Services
@@ -27,6 +28,7 @@ from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_h
 from moldau.wire.schema import Message
 
 if TYPE_CHECKING:
+    from moldau.broker.quotas.throttling import Throttling
     from moldau.broker.requests.forwarding import Forwarding
 
 _KEY_VERSION_CORRELATION = Struct(">hhi")
@@ -73,6 +75,11 @@ class Unanswered:
 
     __slots__ = ("_header", "_route", "future")
 
+    at_once: Sequence[Part] = ()
+    """What is sent before anything is waited for."""
+    pause_ms: int = 0
+    """Once the parts are known: for how long the client's next request is not looked at."""
+
     def __init__(self, future: Future[Any] | DelayedResponse[Any], route: Route, header: RequestHeader) -> None:
         self.future = future
         self._route = route
@@ -80,11 +87,14 @@ class Unanswered:
 
     def parts(self) -> list[Part] | None:
         """The reply's bytes, once the future is done. None: there is nothing to send."""
+        response = self.response()
+        return None if response is None else self._route.reply(response, self._header.correlation_id)
+
+    def response(self) -> Any:
         try:
-            response = self.future.result()
+            return self.future.result()
         except asyncio.CancelledError:
             raise ProtocolViolation("the request was cancelled") from None
-        return None if response is None else self._route.reply(response, self._header.correlation_id)
 
     @property
     def waits_for_others(self) -> bool:
@@ -96,19 +106,61 @@ class Unanswered:
         return _described(header.api_key, header.api_version, header.correlation_id, header.client_id)
 
 
+class Muted(Unanswered):
+    """A client that has to pause: its answer is sent, and what it asks next is looked at when the time is over."""
+
+    __slots__ = ("_timer", "at_once")
+
+    def __init__(self, pause_ms: int, at_once: Sequence[Part] = ()) -> None:
+        self.future = DelayedResponse(self._cancel)
+        self.at_once = at_once
+        self._timer = asyncio.get_running_loop().call_later(pause_ms / 1_000, self.end)
+
+    def end(self) -> None:
+        self._timer.cancel()
+        self.future.set_result(None)
+
+    def parts(self) -> list[Part] | None:
+        return None
+
+    @property
+    def waits_for_others(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return "a pause"
+
+    def _cancel(self) -> None:
+        self._timer.cancel()
+
+
+class Begun(NamedTuple):
+    """A request in the hands of its handler, and what it gave: a response, none, or one to come."""
+
+    route: Route
+    context: Any
+    answer: Any
+
+
 class Dispatch:
     """The handler table at work."""
 
-    __slots__ = ("_apis", "_large", "_routes", "_services")
+    __slots__ = ("_apis", "_large", "_routes", "_services", "answer")
 
     def __init__(self, table: Iterable[Api], services: Services) -> None:
         self._apis = {int(row.key): row for row in table}
         self._routes: dict[tuple[int, int], Route] = {}
         self._services = services
         self._large = LargeRequests(services)
+        self.answer: Callable[[memoryview, Peer], list[Part] | Unanswered | None] = self._answer
+        """What to send to whom. It is another one while clients have quotas, so that nobody else pays for a look."""
 
-    def answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
-        """What to send. Whatever is raised, by a handler too, ends the connection; `describe` names the request."""
+    def limit(self, throttling: Throttling | None) -> None:
+        """Answer within these quotas from now on, or without any."""
+        self.answer = self._answer if throttling is None else partial(throttling.answer, self)
+
+    def _answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
+        """Whatever is raised, by a handler too, ends the connection; `describe` names the request."""
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
@@ -140,6 +192,32 @@ class Dispatch:
             return unanswered.parts() if answer.done() else unanswered
         return route.reply(answer, correlation_id)
 
+    def begun(
+        self,
+        frame: memoryview,
+        peer: Peer,
+        context_of: Callable[[Services, RequestHeader, Peer], Context] = Context,
+        running: Callable[[Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]] = lambda work: work,
+    ) -> Begun | list[Part]:
+        """`answer` up to where a response is encoded, for whoever looks at it before; the bytes of one that is not."""
+        key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
+        route = self._routes.get((key, version)) or self._find_route(key, version)
+        if route is None:
+            return unsupported_version(correlation_id, self._services.api_versions)
+        is_large = len(frame) > LARGE_REQUEST_BYTES and key != PRODUCE
+        if (is_large or route.waits) and len(frame) <= RECEIVE_BYTES:
+            frame = memoryview(bytes(frame))
+        header, at = read_request_header(frame)
+        context = context_of(self._services, header, peer)
+        answer: Any
+        if route.is_forwarded and not self._services.controller.is_active and self._services.forwarding is not None:
+            answer = self._relayed(frame, at, route, context, self._services.forwarding)
+        elif is_large:
+            answer = self._large.answer(frame, at, api=route.api, decode=route.decode, context=context)
+        else:
+            answer = route.call(route.decode(frame, at)[0], context)
+        return Begun(route, context, asyncio.ensure_future(running(answer)) if iscoroutine(answer) else answer)
+
     def is_forwarded(self, key: int) -> bool:
         """Whether other brokers send requests of this API on to the controller."""
         api = self._apis.get(key)
@@ -147,12 +225,14 @@ class Dispatch:
 
     async def answered(self, frame: memoryview, peer: Peer) -> bytes:
         """The answer to a request that came in another one, with its size; none of these is read from a file."""
-        answer = self.answer(frame, peer)
-        if isinstance(answer, Unanswered):
-            assert isinstance(answer.future, Future), "no request that waits for records is forwarded"
-            await answer.future
-            answer = answer.parts()
-        return b"".join(cast("list[bytes]", answer or []))
+        begun = self.begun(frame, peer)
+        if not isinstance(begun, Begun):
+            return b"".join(cast("list[bytes]", begun))
+        route, context, answer = begun
+        assert not isinstance(answer, DelayedResponse), "no request that waits for records is forwarded"
+        response = await answer if isinstance(answer, Future) else answer
+        parts = [] if response is None else route.reply(response, context.header.correlation_id)
+        return b"".join(cast("list[bytes]", parts))
 
     def _forward(self, frame: memoryview, route: Route, peer: Peer, forwarding: Forwarding) -> Unanswered:
         header, at = read_request_header(frame)

@@ -57,6 +57,7 @@ class LargeRequests:
                 whole = response
             else:
                 getattr(whole, answered).extend(getattr(response, answered))
+                whole.throttle_time_ms = max(whole.throttle_time_ms, response.throttle_time_ms)
         return whole
 
 

@@ -15,8 +15,10 @@ from typing import NamedTuple, TypeVar
 
 from moldau.broker.context import Context, Services
 from moldau.controller.partitions.states import (
+    Admit,
     ExtendedTopic,
     MorePartitions,
+    admit_all,
     decide_create_partitions,
     decide_undo_partitions,
 )
@@ -104,7 +106,7 @@ async def _create(context: Context, wanted: Sequence[NewTopic], *, is_for_client
             None if services.controller.is_active else await _elsewhere(context, wanted, is_for_client=is_for_client)
         )
         if created is None:
-            created = await create_topics(services, wanted)
+            created = await create_topics(services, wanted, admit=_admitting(context))
     except ApiError as wrong:
         # Who is not the controller has asked for it long enough; the client asks again.
         is_elsewhere = wrong.code is ErrorCode.NOT_CONTROLLER
@@ -112,7 +114,18 @@ async def _create(context: Context, wanted: Sequence[NewTopic], *, is_for_client
         return {topic.name: error for topic in wanted}
     # Somebody else may have created it since we looked.
     fine = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
-    return {topic.name: topic.error for topic in created if topic.error not in fine}
+    return {topic.name: _asked_again(topic.error) for topic in created if topic.error not in fine}
+
+
+def _asked_again(error: ErrorCode) -> ErrorCode:
+    """Who only asked for a topic knows nothing of quotas of those who create some, and asks again."""
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if error is ErrorCode.THROTTLING_QUOTA_EXCEEDED else error
+
+
+def _admitting(context: Context) -> Admit:
+    quotas = context.services.quotas
+    quota = None if quotas is None else quotas.mutating(context, strict=True)
+    return admit_all if quota is None else quota.admit
 
 
 async def _elsewhere(context: Context, wanted: Sequence[NewTopic], *, is_for_client: bool) -> list[CreatedTopic] | None:
@@ -127,13 +140,15 @@ async def _elsewhere(context: Context, wanted: Sequence[NewTopic], *, is_for_cli
 
 
 async def create_topics(
-    services: Services, wanted: Sequence[NewTopic], *, validate_only: bool = False
+    services: Services, wanted: Sequence[NewTopic], *, validate_only: bool = False, admit: Admit = admit_all
 ) -> list[CreatedTopic]:
     """One answer for each name, given when its partitions serve or are taken back."""
     answers: list[CreatedTopic] = []
     for portion in _portions(wanted, services.config):
         created = await services.controller.write(
-            partial(decide_create_topics, topics=portion, config=services.config, validate_only=validate_only)
+            partial(
+                decide_create_topics, topics=portion, config=services.config, validate_only=validate_only, admit=admit
+            )
         )
         answers += created if validate_only else await _made(created, partial(_making, services))
     return answers
@@ -172,11 +187,11 @@ def _making(services: Services, topic: CreatedTopic) -> asyncio.Future[str | Non
 
 
 async def create_partitions(
-    services: Services, wanted: Sequence[MorePartitions], *, validate_only: bool
+    services: Services, wanted: Sequence[MorePartitions], *, validate_only: bool, admit: Admit = admit_all
 ) -> list[ExtendedTopic]:
     """The same for partitions of topics that are there."""
     extended = await services.controller.write(
-        lambda image: decide_create_partitions(image, wanted, validate_only=validate_only)
+        lambda image: decide_create_partitions(image, wanted, validate_only=validate_only, admit=admit)
     )
     return extended if validate_only else await _made(extended, partial(_extending, services))
 

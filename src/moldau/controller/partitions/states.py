@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +23,16 @@ class Refusal(msgspec.Struct, frozen=True):
 
     error: ErrorCode
     message: str | None
+
+
+THROTTLED = Refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED, ErrorCode.THROTTLING_QUOTA_EXCEEDED.message)
+
+Admit: TypeAlias = Callable[[int], bool]
+"""Whether the client's quota allows so many partitions to be created or deleted, which counts them."""
+
+
+def admit_all(_partitions: int) -> bool:
+    return True
 
 
 class MorePartitions(msgspec.Struct, frozen=True):
@@ -43,7 +54,7 @@ class ExtendedTopic(msgspec.Struct, frozen=True):
 
 
 def decide_create_partitions(
-    image: ClusterImage, topics: Sequence[MorePartitions], *, validate_only: bool = False
+    image: ClusterImage, topics: Sequence[MorePartitions], *, validate_only: bool = False, admit: Admit = admit_all
 ) -> Decision[list[ExtendedTopic]]:
     """One reply per name, in the order of the request."""
     times_named = Counter(each.name for each in topics)
@@ -56,7 +67,7 @@ def decide_create_partitions(
         elif topic is None:
             replies.append(ExtendedTopic(wanted.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
-            added = _refuse_count(topic, wanted) or _added(image, topic, wanted)
+            added = _refuse_count(topic, wanted, admit) or _added(image, topic, wanted)
             if isinstance(added, Refusal):
                 replies.append(ExtendedTopic(wanted.name, added.error, added.message))
                 continue
@@ -74,7 +85,7 @@ def decide_undo_partitions(image: ClusterImage, topic_id: TopicId, count: int) -
     return Decision(records=(PartitionsRemoved(topic_id, count),), reply=None)
 
 
-def _refuse_count(topic: TopicImage, wanted: MorePartitions) -> Refusal | None:
+def _refuse_count(topic: TopicImage, wanted: MorePartitions, admit: Admit) -> Refusal | None:
     now = len(topic.partitions)
     if wanted.count == now:
         return Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {now} partition(s).")
@@ -91,7 +102,7 @@ def _refuse_count(topic: TopicImage, wanted: MorePartitions) -> Refusal | None:
     if added > PARTITIONS_PER_REQUEST_MAX:
         # Kafka runs into its own limit here and answers UNKNOWN_SERVER_ERROR.
         return Refusal(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-    return None
+    return None if admit(added) else THROTTLED
 
 
 def _added(image: ClusterImage, topic: TopicImage, wanted: MorePartitions) -> list[PartitionImage] | Refusal:

@@ -39,7 +39,6 @@ _WITHOUT_EFFECT = (
     ("a delayed operation that is complete is forgotten at once", "fetch.purgatory.purge.interval.requests"),
     ("a delayed operation that is complete is forgotten at once", "producer.purgatory.purge.interval.requests"),
     ("a delayed operation that is complete is forgotten at once", "delete.records.purgatory.purge.interval.requests"),
-    ("requests that change metadata have no quota", "controller.quota.window.num controller.quota.window.size.seconds"),
     (_NO_METRICS, "metrics.num.samples metrics.sample.window.ms metrics.recording.level telemetry.max.bytes"),
     (_NO_METRICS, "kafka.metrics.polling.interval.secs"),
     (_NO_QUORUM, "controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms"),
@@ -153,7 +152,11 @@ _ZOOKEEPER_ACL = Refusal(
     "nodes in ZooKeeper are open", "remove it, and let only brokers reach ZooKeeper", off=("false",)
 )
 _MIGRATION = Refusal("there is no controller quorum to migrate to", "remove it", off=("false",))
-_QUOTA = Refusal("quotas are not supported yet", "remove it", off=("9223372036854775807",))
+_QUOTA = Refusal(
+    "a file has no quotas since Kafka 3.0",
+    "remove it, and set one for all client ids: moldau quotas set client-id= producer_byte_rate=...",
+    off=("9223372036854775807",),
+)
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _SELECTORS = (RACK_AWARE_SELECTOR.lower(), "org.apache.kafka.common.replica.leaderselector")

@@ -19,7 +19,7 @@ METRICS_KEYS = (
     ConfigDef("kafka.metrics.polling.interval.secs", INT, 10, at_least(1)),
     ConfigDef("telemetry.max.bytes", INT, 1_048_576, at_least(1)),
     ConfigDef(
-        "quota.window.num", INT, 11, at_least(1), "How many windows max.connection.creation.rate is averaged over."
+        "quota.window.num", INT, 11, at_least(1), "How many windows rates of clients and connections are averaged over."
     ),
     ConfigDef("replication.quota.window.num", INT, 11, at_least(1), "Samples of a replication throttle's rate."),
     ConfigDef(
@@ -29,13 +29,19 @@ METRICS_KEYS = (
         at_least(1),
         "Samples of the rate at which replicas move between log directories.",
     ),
-    ConfigDef("controller.quota.window.num", INT, 11, at_least(1)),
+    ConfigDef(
+        "controller.quota.window.num",
+        INT,
+        11,
+        at_least(1),
+        "How many windows of creating and deleting partitions a client may use up at once.",
+    ),
     ConfigDef(
         "quota.window.size.seconds",
         INT,
         1,
         at_least(1),
-        "The length of a window that max.connection.creation.rate is averaged over.",
+        "The length of a window that rates of clients and connections are averaged over.",
     ),
     ConfigDef("replication.quota.window.size.seconds", INT, 1, at_least(1), "How long each of these samples is."),
     ConfigDef(
@@ -45,6 +51,6 @@ METRICS_KEYS = (
         at_least(1),
         "How long each of these samples is.",
     ),
-    ConfigDef("controller.quota.window.size.seconds", INT, 1, at_least(1)),
+    ConfigDef("controller.quota.window.size.seconds", INT, 1, at_least(1), "How long each of these windows is."),
     ConfigDef("client.quota.callback.class", CLASS, None),
 )

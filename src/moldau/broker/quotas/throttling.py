@@ -1,0 +1,182 @@
+"""Client quotas around the handlers: the time that they take is measured, answers tell how long a client has to pause,
+and its connection is muted meanwhile (KIP-219)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from functools import partial
+from time import perf_counter_ns
+from types import coroutine
+from typing import TYPE_CHECKING, Any
+
+from moldau.broker.context import Context
+from moldau.broker.network.outbox import Part
+from moldau.broker.quotas.clients import Client, ClientQuotas, MutationQuota
+from moldau.broker.quotas.throttle_times import tell, told_ms
+from moldau.broker.requests.delayed_response import DelayedResponse
+from moldau.broker.requests.dispatch import Begun, Muted, Unanswered
+from moldau.wire.api import ApiKey
+
+if TYPE_CHECKING:
+    from moldau.broker.context import Peer, Services
+    from moldau.broker.requests.dispatch import Dispatch
+    from moldau.wire.frame import RequestHeader
+
+# What brokers ask of each other, and nobody else may where there is an authorizer.
+_OF_BROKERS = frozenset(
+    {
+        ApiKey.ENVELOPE,
+        ApiKey.ALTER_PARTITION,
+        ApiKey.ALLOCATE_PRODUCER_IDS,
+        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
+        ApiKey.WRITE_TXN_MARKERS,
+    }
+)
+
+
+class Stopwatch:
+    """The time that one request has taken of the loop, and whether it counts."""
+
+    __slots__ = ("is_exempt", "spent_ns")
+
+    def __init__(self) -> None:
+        self.spent_ns = 0
+        self.is_exempt = False
+
+    async def timed(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run this, and count the time in which it runs and not that in which it waits."""
+        return await self._steps(work)
+
+    @coroutine
+    def _steps(self, work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        step = partial(work.send, None)
+        while True:
+            began_ns = perf_counter_ns()
+            try:
+                waits_for = step()
+            except StopIteration as over:
+                return over.value
+            finally:
+                self.spent_ns += perf_counter_ns() - began_ns
+            try:
+                step = partial(work.send, (yield waits_for))
+            except BaseException as wrong:
+                step = partial(work.throw, wrong)
+
+
+class LimitedContext(Context):
+    """The surroundings of a request that is limited."""
+
+    __slots__ = ("stopwatch",)
+
+    def __init__(self, stopwatch: Stopwatch, services: Services, header: RequestHeader, peer: Peer) -> None:
+        super().__init__(services, header, peer)
+        self.stopwatch = stopwatch
+
+
+class LimitedAnswer(Unanswered):
+    """A request whose answer comes later, and may have to tell of a pause then."""
+
+    __slots__ = ("_asked", "_throttling", "pause_ms")
+
+    def __init__(self, later: asyncio.Future[Any] | DelayedResponse[Any], asked: Asked, throttling: Throttling) -> None:
+        super().__init__(later, asked.begun.route, asked.begun.context.header)
+        self._asked = asked
+        self._throttling = throttling
+        self.pause_ms = 0
+
+    def parts(self) -> list[Part] | None:
+        parts, self.pause_ms = self._throttling.settle(self.response(), self._asked)
+        return parts
+
+
+class Asked:
+    """A request under way: who asked, with how many bytes, and the time it took so far."""
+
+    __slots__ = ("begun", "client", "size_bytes", "stopwatch")
+
+    def __init__(self, begun: Begun, size_bytes: int, stopwatch: Stopwatch) -> None:
+        self.begun = begun
+        self.client = client_of(begun.context)
+        self.size_bytes = size_bytes
+        self.stopwatch = stopwatch
+
+
+class Throttling:
+    """What a broker with any quota answers requests through. One without has none of this."""
+
+    __slots__ = ("clients",)
+
+    def __init__(self, clients: ClientQuotas) -> None:
+        self.clients = clients
+
+    def answer(self, dispatch: Dispatch, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
+        stopwatch, began_ns, size_bytes = Stopwatch(), perf_counter_ns(), len(frame)
+        begun = dispatch.begun(frame, peer, partial(LimitedContext, stopwatch), stopwatch.timed)
+        if not isinstance(begun, Begun):
+            return begun
+        stopwatch.spent_ns += perf_counter_ns() - began_ns
+        asked = Asked(begun, size_bytes, stopwatch)
+        if isinstance(begun.answer, asyncio.Future | DelayedResponse):
+            later = LimitedAnswer(begun.answer, asked, self)
+            if not begun.answer.done():
+                return later
+            parts, pause_ms = later.parts(), later.pause_ms
+        else:
+            parts, pause_ms = self.settle(begun.answer, asked)
+        return Muted(pause_ms, parts or ()) if pause_ms else parts
+
+    def settle(self, response: Any, asked: Asked) -> tuple[list[Part] | None, int]:
+        """The bytes of a response that tells of the longest pause, and that pause."""
+        route, context = asked.begun.route, asked.begun.context
+        key, version = route.api.key, context.version
+        pause_ms = told_ms(response, key, version)
+        if key == ApiKey.PRODUCE:
+            pause_ms = max(pause_ms, self.clients.produced(asked.client, asked.size_bytes))
+        # A request that gets no answer is exempt, as in Kafka: acks=0 says nothing of a pause either.
+        is_timed = self.clients.counts_time and response is not None and self._is_timed(asked)
+        if is_timed:
+            pause_ms = max(pause_ms, self.clients.took(asked.client, asked.stopwatch.spent_ns))
+        if response is None:
+            return None, pause_ms
+        if pause_ms:
+            tell(response, pause_ms, key, version)
+        began_ns = perf_counter_ns()
+        parts = route.reply(response, context.header.correlation_id)
+        if is_timed:
+            self.clients.took(asked.client, perf_counter_ns() - began_ns)  # is for the next request to pay
+        return parts, pause_ms
+
+    def _is_timed(self, asked: Asked) -> bool:
+        return not asked.stopwatch.is_exempt and asked.begun.route.api.key not in _OF_BROKERS
+
+    def exempt(self, context: Context) -> None:
+        """The time of a follower's fetch is nobody's."""
+        if isinstance(context, LimitedContext):
+            context.stopwatch.is_exempt = True
+
+    def fetching(self, context: Context) -> FetchQuota | None:
+        client = client_of(context)
+        bytes_max = self.clients.fetch_bytes_max(client)
+        return None if bytes_max is None else FetchQuota(self.clients, client, bytes_max)
+
+    def mutating(self, context: Context, *, strict: bool) -> MutationQuota | None:
+        return self.clients.mutating(client_of(context), strict=strict)
+
+
+class FetchQuota:
+    """Of one request."""
+
+    __slots__ = ("_client", "_clients", "bytes_max")
+
+    def __init__(self, clients: ClientQuotas, client: Client, bytes_max: int) -> None:
+        self._clients, self._client, self.bytes_max = clients, client, bytes_max
+
+    def throttle_ms(self, size_bytes: int) -> int:
+        """For how long the client has to pause instead of getting so many bytes; 0 where it gets them."""
+        return self._clients.fetched(self._client, size_bytes)
+
+
+def client_of(context: Context) -> Client:
+    return Client(context.principal.name, context.header.client_id or "")

@@ -1,0 +1,199 @@
+"""A throttled client is answered at once, and then not looked at until its time is over (KIP-219)."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from moldau.broker.api import Api, api
+from moldau.broker.context import Context, Services
+from moldau.broker.network.connection_quotas import ConnectionQuotas
+from moldau.broker.network.frame_budget import FrameBudget
+from moldau.broker.network.listener import ConnectionLimits, Listener
+from moldau.broker.quotas.clients import ClientQuotas
+from moldau.broker.quotas.rates import Windows
+from moldau.broker.quotas.throttling import Stopwatch, Throttling
+from moldau.broker.requests.answers import Encoded, Relayed
+from moldau.broker.requests.dispatch import Dispatch
+from moldau.controller.settings.quotas import quota_entity
+from moldau.core.clock import monotonic_ms
+from moldau.wire.api import ApiKey
+from moldau.wire.codec import encode
+from moldau.wire.messages import HeartbeatRequest, HeartbeatResponse, ProduceRequest
+from moldau.wire.schema import Message
+from tests.hostile.attacker import framed
+
+WAIT_S_MAX = 20.0
+NO_SERVICES = cast("Services", None)  # none of the handlers here needs one
+HEARTBEAT_VERSION = 3  # with a throttle time
+PAUSE_MS = 300
+LONG_PAUSE_MS = 3_600_000  # nobody waits for its end
+CLIENT_ID = b"app"
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+def at_once(_: HeartbeatRequest, __: Context) -> HeartbeatResponse:
+    return HeartbeatResponse()
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+async def later(_: HeartbeatRequest, __: Context) -> HeartbeatResponse:
+    await asyncio.sleep(0)
+    return HeartbeatResponse()
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+async def in_a_thread(_: HeartbeatRequest, context: Context) -> Encoded[HeartbeatResponse]:
+    return Encoded(HeartbeatResponse(), context.version)
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+async def elsewhere(_: HeartbeatRequest, context: Context) -> Relayed:
+    return Relayed(struct.pack(">iih", context.header.correlation_id, 0, 0))
+
+
+@api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
+def without_answer(_: ProduceRequest, __: Context) -> None:
+    return None
+
+
+def frame_of(request: Message, version: int, correlation_id: int) -> bytes:
+    start = struct.pack(">hhih", request.API_KEY, version, correlation_id, len(CLIENT_ID)) + CLIENT_ID
+    return framed(start + encode(request, version))
+
+
+def heartbeats(*correlation_ids: int) -> bytes:
+    return b"".join(frame_of(HeartbeatRequest(), HEARTBEAT_VERSION, each) for each in correlation_ids)
+
+
+@asynccontextmanager
+async def limited(
+    *table: Api, pause_ms: int = PAUSE_MS, **values: float
+) -> AsyncIterator[tuple[Listener, StreamReader, StreamWriter]]:
+    """A client that pauses this long after each request, unless it has other limits."""
+    clients = ClientQuotas(monotonic_ms, windows=Windows(2, pause_ms), mutation_windows=Windows())
+    clients.limit({quota_entity([("client-id", "app")]): values or {"request_percentage": 1e-9}})
+    dispatch = Dispatch(table, NO_SERVICES)
+    dispatch.limit(Throttling(clients))
+    listener = Listener("PLAINTEXT")
+    listener.bind("127.0.0.1", 0)
+    listener.start(dispatch, ConnectionLimits(), FrameBudget(), ConnectionQuotas())
+    reader, writer = await asyncio.open_connection(listener.host, listener.port)
+    try:
+        yield listener, reader, writer
+    finally:
+        writer.transport.abort()
+        listener.close()
+
+
+async def throttle_ms_of(reader: StreamReader, correlation_id: int) -> int:
+    (size,) = struct.unpack(">i", await reader.readexactly(4))
+    found, throttle_ms = struct.unpack_from(">ii", await reader.readexactly(size))
+    assert found == correlation_id
+    return int(throttle_ms)
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+async def until_empty(listener: Listener) -> None:
+    while listener._connections:  # noqa: ASYNC110 - there is nobody who could tell
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("row", [at_once, later, in_a_thread, elsewhere], ids=lambda row: row.call.__name__)
+def test_an_answer_tells_of_the_pause_and_the_next_comes_after_it(row: Api) -> None:
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        async with limited(row) as (_, reader, writer):
+            began_s = loop.time()
+            writer.write(heartbeats(1, 2))
+            assert await throttle_ms_of(reader, 1) == PAUSE_MS
+            first_s = loop.time()
+            assert await throttle_ms_of(reader, 2) == PAUSE_MS
+            assert loop.time() - first_s > 0.9 * PAUSE_MS / 1_000 - (first_s - began_s)
+
+    run(test)
+
+
+def test_a_client_that_gets_no_answers_pauses_too() -> None:
+    async def test() -> None:
+        loop = asyncio.get_running_loop()
+        async with limited(without_answer, at_once, producer_byte_rate=10.0) as (_, reader, writer):
+            began_s = loop.time()
+            writer.write(frame_of(ProduceRequest(), 3, 1) + heartbeats(2))
+            assert await throttle_ms_of(reader, 2) == 0
+            assert loop.time() - began_s > 0.5
+
+    run(test)
+
+
+def test_a_client_that_goes_away_during_its_pause_is_forgotten_at_once() -> None:
+    async def test() -> None:
+        async with limited(at_once, pause_ms=LONG_PAUSE_MS) as (listener, reader, writer):
+            writer.write(heartbeats(1))
+            assert await throttle_ms_of(reader, 1) == LONG_PAUSE_MS
+            writer.close()
+            await until_empty(listener)
+
+    run(test)
+
+
+@pytest.mark.parametrize("row", [at_once, later], ids=["at_once", "later"])
+def test_a_listener_that_finishes_waits_for_no_pause(row: Api) -> None:
+    async def test() -> None:
+        async with limited(row, pause_ms=LONG_PAUSE_MS) as (listener, reader, writer):
+            writer.write(heartbeats(1, 2))
+            assert await throttle_ms_of(reader, 1) == LONG_PAUSE_MS
+            finishing = asyncio.ensure_future(listener.finish())
+            assert await reader.read() == b"", "what came during the pause is not answered"
+            writer.close()
+            await finishing
+            assert not listener._connections
+
+    run(test)
+
+
+def test_a_listener_that_closes_during_a_pause_leaves_nothing_behind() -> None:
+    async def test() -> None:
+        async with limited(at_once, pause_ms=LONG_PAUSE_MS) as (listener, reader, writer):
+            writer.write(heartbeats(1))
+            assert await throttle_ms_of(reader, 1) == LONG_PAUSE_MS
+            listener.close()
+            assert await reader.read() == b""
+
+    run(test)
+
+
+def test_only_the_time_in_which_a_request_runs_is_counted() -> None:
+    class Failure(Exception):
+        pass
+
+    async def work(fails: bool) -> str:
+        await asyncio.sleep(0.2)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), 0.1)
+        if fails:
+            raise Failure
+        return "done"
+
+    async def test() -> None:
+        stopwatch = Stopwatch()
+        assert await stopwatch.timed(work(fails=False)) == "done"
+        assert 0 < stopwatch.spent_ns < 100_000_000
+        with pytest.raises(Failure):
+            await stopwatch.timed(work(fails=True))
+        cancelled = asyncio.ensure_future(stopwatch.timed(work(fails=False)))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+
+    run(test)
