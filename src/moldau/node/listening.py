@@ -53,7 +53,7 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
     quotas = await limit_connections(services, [listener.name for listener in listeners], running)
     services.authorization = authorization(config, services.controller)
     dispatch = services.dispatch = Dispatch(answered(services), services)
-    enforce_quotas(services, running)
+    enforce_quotas(services, quotas, running)
     budget = FrameBudget(config.int("queued.max.request.bytes"))
     for listener in listeners:
         running.callback(listener.close)

@@ -167,6 +167,34 @@ def test_partitions_above_the_quota_are_refused_or_throttled_by_version(limited:
     assert throttle_ms > 10_000
 
 
+def alter_address(limited: Limited, address: str, rate: float | None) -> None:
+    op = OpData("connection_creation_rate", rate or 0.0, rate is None)
+    request = messages.AlterClientQuotasRequest(entries=[EntryData([EntityData("ip", address)], [op])])
+    (altered,) = limited.admin.ask(request, 1, messages.AlterClientQuotasResponse).entries
+    assert altered.error_code == ErrorCode.NONE, altered
+
+
+def is_served(bootstrap: str) -> bool:
+    with closing(Wire(bootstrap)) as wire:
+        try:
+            wire.ask(messages.ApiVersionsRequest(), 2, messages.ApiVersionsResponse)
+        except ConnectionError:
+            return False
+        return True
+
+
+def test_an_address_that_connects_too_fast_is_hung_up_on(bootstrap: str, limited: Limited) -> None:
+    alter_address(limited, "127.0.0.1", 1.0)
+    try:
+        deadline_s = monotonic() + SEEN_S_MAX
+        while is_served(bootstrap):  # a burst of ten is fine
+            assert monotonic() < deadline_s, "all were served"
+    finally:
+        alter_address(limited, "127.0.0.1", None)
+    while not is_served(bootstrap):
+        assert monotonic() < deadline_s, "none is served any more"
+
+
 def test_quotas_outlive_the_broker(tmp_path: Path, client_id: str, broker_kind: str) -> None:
     if broker_kind != "moldau":
         pytest.skip("restarts a broker of its own")

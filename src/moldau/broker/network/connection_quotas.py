@@ -14,11 +14,15 @@ import asyncio
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import INT_MAX
+
+if TYPE_CHECKING:
+    from moldau.broker.network.host_rates import HostRates
 
 _WAIT_S_MIN = 0.001  # less is what is left of a wait that is over
 _BROKER = ""  # the rate of all listeners together; no listener has this name
@@ -52,7 +56,7 @@ async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descri
         protected_listener=inter_broker_listener(config) if len(names) > 1 else None,
         creations_per_s_max=config.int("max.connection.creation.rate"),
         connections_per_host_max=config.int("max.connections.per.ip"),
-        connections_of_host_max=await _addresses(config.connections_per_ip_overrides),
+        connections_of_host_max=await addresses(config.connections_per_ip_overrides),
         listeners={
             name: ListenerLimits(
                 connections_max=config.listener_int(name, "max.connections"),
@@ -70,7 +74,7 @@ def inter_broker_listener(config: BrokerConfig) -> str:
     return config.optional_text("inter.broker.listener.name") or "PLAINTEXT"
 
 
-async def _addresses(by_host: Mapping[str, int]) -> dict[str, int]:
+async def addresses(by_host: Mapping[str, int]) -> dict[str, int]:
     found: dict[str, int] = {}
     for host, count in by_host.items():
         try:
@@ -121,6 +125,8 @@ class ConnectionQuotas:
         self._waiting: list[Callable[[], None]] = []
         self._relief: dict[str, Callable[[], None]] = {}
         self._rates: dict[str, CreationRate] = {}
+        self.host_rates: HostRates | None = None
+        """None where no address has a quota."""
         self.limit(limits or QuotaLimits())
 
     def limit(self, limits: QuotaLimits) -> None:

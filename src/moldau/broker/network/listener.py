@@ -9,6 +9,7 @@ import logging
 import resource
 import socket
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,11 +24,15 @@ from moldau.broker.requests.dispatch import Dispatch
 from moldau.core import limits
 from moldau.core.repeated_line import RepeatedLine
 
+if TYPE_CHECKING:
+    from moldau.broker.network.host_rates import HostRates
+
 LOGGER = logging.getLogger(__name__)
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
 _PAUSE_S = 0.1
+_THROTTLED_MAX = 100  # connections of hosts that connect too fast, which are held for a moment; others end at once
 _WORK_S_MAX = 20.0  # for requests under way when the broker stops: 10,000 partitions are made in 13 s
 _SEND_S_MAX = 2.0  # for their answers, which a client may never read
 _MAPPED_IPV4 = "::ffff:"
@@ -67,6 +72,7 @@ class Listener:
         self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
         self._connections: set[Connection] = set()
         self._held_since_s: dict[tuple[Connection, int], float] = {}  # large frames, since others wait for their memory
+        self._throttled: set[socket.socket] = set()  # accepted and not served, for their hosts connect too fast
         self._refusals = Refusals()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
         self._socket: socket.socket | None = None
@@ -135,6 +141,8 @@ class Listener:
         self.stop_accepting()
         for connection in tuple(self._connections):
             connection.close()
+        for sock in tuple(self._throttled):
+            self._hang_up_on(sock)
 
     def _accept(self) -> None:
         assert self._socket is not None
@@ -183,6 +191,8 @@ class Listener:
 
     def _admit(self, sock: socket.socket, peer: Peer) -> None:
         allowed = self._allowed
+        if self._quotas.host_rates is not None and self._is_throttled(sock, peer, self._quotas.host_rates):
+            return
         if self._quotas.has_too_many(peer.host):
             most = self._quotas.most_of(peer.host)
             why = f"its host has {most} connections, the most allowed (max.connections.per.ip)"
@@ -210,6 +220,24 @@ class Listener:
                 on_close=self._forget,
             )
         )
+
+    def _is_throttled(self, sock: socket.socket, peer: Peer, rates: HostRates) -> bool:
+        """Whether its host connects too fast; then it is hung up on when the time to pause is over."""
+        assert self._loop is not None
+        wait_s = rates.wait_s(peer.host, self._loop.time())
+        if wait_s <= 0:
+            return False
+        self._refusals.not_admitted(peer, "its host connects too fast (connection_creation_rate)")
+        if len(self._throttled) >= _THROTTLED_MAX:
+            sock.close()
+        else:
+            self._throttled.add(sock)
+            self._loop.call_later(wait_s, self._hang_up_on, sock)
+        return True
+
+    def _hang_up_on(self, sock: socket.socket) -> None:
+        self._throttled.discard(sock)
+        sock.close()
 
     def _forget(self, connection: Connection) -> None:
         self._connections.discard(connection)
