@@ -1,0 +1,1 @@
+"""`moldau quotas`: limits of users, client ids and addresses."""
