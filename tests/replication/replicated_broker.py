@@ -93,6 +93,7 @@ class ReplicatedBroker:
                 transactions=self.transactions,
                 markers=self.markers,
                 controller=SimpleNamespace(image=ClusterImage(topics=topics)),
+                quotas=None,
             ),
         )
 

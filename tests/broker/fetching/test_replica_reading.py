@@ -42,7 +42,7 @@ class Leader:
         services: Any = self.broker.services
         services.clock = SimpleNamespace(now_ms=lambda: NOW_MS, elapsed_ms=lambda: self.now_ms)
         services.fetch_sessions = FetchSessions(sessions_max=1, eviction_ms_min=DAY_MS, seed=0)
-        services.cold_reads, services.quotas = cold_reads, None
+        services.cold_reads = cold_reads
         services.partitions.get_by_id = lambda _, index: self.partition if index == 0 else None
         services.replication = SimpleNamespace(
             change_isr=lambda _, change: self.asked.append(change), sending=None, nearer_replica=lambda *_: None
