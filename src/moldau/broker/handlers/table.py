@@ -9,6 +9,7 @@ from moldau.broker.handlers.alter_client_quotas import alter_client_quotas
 from moldau.broker.handlers.alter_configs import alter_configs
 from moldau.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from moldau.broker.handlers.alter_replica_log_dirs import alter_replica_log_dirs
+from moldau.broker.handlers.alter_user_scram_credentials import alter_user_scram_credentials
 from moldau.broker.handlers.api_versions import api_versions
 from moldau.broker.handlers.consumer_group_describe import consumer_group_describe
 from moldau.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
@@ -29,6 +30,7 @@ from moldau.broker.handlers.describe_producers import describe_producers
 from moldau.broker.handlers.describe_quorum import describe_quorum
 from moldau.broker.handlers.describe_topic_partitions import describe_topic_partitions
 from moldau.broker.handlers.describe_transactions import describe_transactions
+from moldau.broker.handlers.describe_user_scram_credentials import describe_user_scram_credentials
 from moldau.broker.handlers.elect_leaders import elect_leaders
 from moldau.broker.handlers.end_txn import end_txn
 from moldau.broker.handlers.fetch import fetch
@@ -49,6 +51,8 @@ from moldau.broker.handlers.offset_delete import offset_delete
 from moldau.broker.handlers.offset_fetch import offset_fetch
 from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from moldau.broker.handlers.produce import produce
+from moldau.broker.handlers.sasl_authenticate import sasl_authenticate
+from moldau.broker.handlers.sasl_handshake import sasl_handshake
 from moldau.broker.handlers.sync_group import sync_group
 from moldau.broker.handlers.txn_offset_commit import txn_offset_commit
 from moldau.broker.handlers.unregister_broker import unregister_broker
@@ -107,4 +111,8 @@ TABLE: tuple[Api, ...] = (
     list_partition_reassignments,
     describe_quotas,
     alter_client_quotas,
+    sasl_handshake,
+    sasl_authenticate,
+    describe_user_scram_credentials,
+    alter_user_scram_credentials,
 )

@@ -69,6 +69,7 @@ class Connection:
         refusals: Refusals,
         loop: asyncio.AbstractEventLoop,
         on_close: Callable[[Connection], None],
+        outbox: Outbox | None = None,
     ) -> None:
         self.peer = peer
         self.closed = False
@@ -77,7 +78,7 @@ class Connection:
         self._dispatch = dispatch
         self._inbox = inbox
         inbox.on_room = self._has_room
-        self._outbox = Outbox(sock)
+        self._outbox = outbox or Outbox(sock)
         self._turns = turns
         self._refusals = refusals
         self._loop = loop

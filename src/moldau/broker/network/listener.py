@@ -8,8 +8,9 @@ import errno
 import logging
 import resource
 import socket
+from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -57,6 +58,44 @@ def descriptors_for_connections() -> int:
     return max(64, soft // 2)
 
 
+class Guest(Protocol):
+    """Whoever came in: a connection, or one that is still being made."""
+
+    peer: Peer
+    last_active_s: float
+
+    @property
+    def holds_up_others(self) -> bool: ...
+
+    @property
+    def large_frames(self) -> int: ...
+
+    def close(self) -> None: ...
+
+    def finish(self) -> asyncio.Future[Any] | None: ...
+
+
+class Hall(NamedTuple):
+    """What a listener gives to those who come in."""
+
+    dispatch: Dispatch
+    allowed: ConnectionLimits
+    scratch: memoryview
+    budget: FrameBudget
+    turns: Turns
+    refusals: Refusals
+    loop: asyncio.AbstractEventLoop
+    on_close: Callable[[Guest], None]
+    on_secured: Callable[[Guest, Guest], None]
+    """The second takes the place of the first, whose handshake is done."""
+
+
+class Door(Protocol):
+    """What a listener has before its connections, if it is not plain."""
+
+    def let_in(self, sock: socket.socket, peer: Peer, hall: Hall) -> Guest: ...
+
+
 class Listener:
     """A listening socket and the connections that came in by it."""
 
@@ -70,8 +109,8 @@ class Listener:
         self._quotas = ConnectionQuotas()
         self._full = RepeatedLine(LOGGER, logging.WARNING)
         self._no_descriptors = RepeatedLine(LOGGER, logging.WARNING)
-        self._connections: set[Connection] = set()
-        self._held_since_s: dict[tuple[Connection, int], float] = {}  # large frames, since others wait for their memory
+        self._connections: set[Guest] = set()
+        self._held_since_s: dict[tuple[Guest, int], float] = {}  # large frames, since others wait for their memory
         self._throttled: set[socket.socket] = set()  # accepted and not served, for their hosts connect too fast
         self._refusals = Refusals()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
@@ -80,6 +119,7 @@ class Listener:
         self._turns: Turns | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._is_empty: asyncio.Event | None = None
+        self._door: Door | None = None
 
     def bind(self, host: str, port: int, *, backlog: int = 1024, receive_buffer_bytes: int = -1) -> None:
         """Take the address, so that a wrong one is known before anything else starts. Nobody is answered yet."""
@@ -101,10 +141,15 @@ class Listener:
         self.host, self.port = listening.getsockname()[:2]
 
     def start(
-        self, dispatch: Dispatch, allowed: ConnectionLimits, budget: FrameBudget, quotas: ConnectionQuotas
+        self,
+        dispatch: Dispatch,
+        allowed: ConnectionLimits,
+        budget: FrameBudget,
+        quotas: ConnectionQuotas,
+        door: Door | None = None,
     ) -> None:
         assert self._socket is not None, "bind comes before start"
-        self._quotas = quotas
+        self._quotas, self._door = quotas, door
         self._dispatch, self._allowed, self._budget = dispatch, allowed, budget
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop)
@@ -208,6 +253,9 @@ class Listener:
         assert self._dispatch is not None
         assert self._turns is not None
         self._quotas.opened(self.name, peer.host, self._loop.time())
+        if self._door is not None:
+            self._connections.add(self._door.let_in(sock, peer, self._hall(self._dispatch, self._turns, self._loop)))
+            return
         self._connections.add(
             Connection(
                 sock,
@@ -239,7 +287,24 @@ class Listener:
         self._throttled.discard(sock)
         sock.close()
 
-    def _forget(self, connection: Connection) -> None:
+    def _hall(self, dispatch: Dispatch, turns: Turns, loop: asyncio.AbstractEventLoop) -> Hall:
+        return Hall(
+            dispatch,
+            self._allowed,
+            self._scratch,
+            self._budget,
+            turns,
+            self._refusals,
+            loop,
+            on_close=self._forget,
+            on_secured=self._replace,
+        )
+
+    def _replace(self, one: Guest, by: Guest) -> None:
+        self._connections.discard(one)
+        self._connections.add(by)
+
+    def _forget(self, connection: Guest) -> None:
         self._connections.discard(connection)
         self._quotas.closed(self.name, connection.peer.host)
         if self._is_empty is not None and not self._connections:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.records import ScramCredentialRemoved, ScramCredentialSet
@@ -13,6 +13,12 @@ from moldau.core.errors import ErrorCode
 from moldau.core.limits import SCRAM_SALT_BYTES_MAX
 from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramCredential, ScramMechanism
 
+if TYPE_CHECKING:
+    from moldau.security.sasl.scram.keys import FakeCredentials
+
+NOBODY = ""
+"""Whose credential is the cluster's secret for made-up ones. No request can name this user, and none logs in as it."""
+SECRET_BYTES = 32
 ALTERED_TWICE = "A user credential cannot be altered twice in the same request"
 
 
@@ -51,11 +57,16 @@ class UserCredentials(NamedTuple):
 
 
 def decide_alter_scram_credentials(
-    image: ClusterImage, deletions: Iterable[CredentialDeletion], upsertions: Iterable[CredentialUpsertion]
+    image: ClusterImage,
+    deletions: Iterable[CredentialDeletion],
+    upsertions: Iterable[CredentialUpsertion],
+    *,
+    new_secret: bytes | None = None,
 ) -> Decision[list[UserResult]]:
     """Each user on its own: what is wrong with one changes nothing for the others.
 
-    One user may be named once in a request, also with two mechanisms, as in Apache Kafka.
+    One user may be named once in a request, also with two mechanisms, as in Apache Kafka. `new_secret` is random, and
+    kept with the first credential of the cluster.
     """
     alterations: tuple[Alteration, ...] = (*deletions, *upsertions)
     wanted: dict[str, Alteration] = {}
@@ -73,7 +84,11 @@ def decide_alter_scram_credentials(
         else:
             errors[user] = UserResult(user, *problem)
     results = [*map(UserResult, wanted), *errors.values()]
-    return Decision(tuple(map(_record, wanted.values())), results)
+    records = list(map(_record, wanted.values()))
+    if records and new_secret is not None and NOBODY not in image.scram_credentials:
+        secret = ScramCredential(b"", b"", new_secret, ITERATIONS_MIN)
+        records.append(ScramCredentialSet(NOBODY, ScramMechanism.SHA_256, secret))
+    return Decision(tuple(records), results)
 
 
 def _problem(image: ClusterImage, alteration: Alteration) -> tuple[ErrorCode, str] | None:
@@ -123,7 +138,7 @@ def _record(alteration: Alteration) -> ScramCredentialRemoved | ScramCredentialS
 def describe_scram_credentials(image: ClusterImage, users: Sequence[str] | None) -> list[UserCredentials]:
     """Of these users, or of all who have a credential if none is named."""
     if not users:
-        return [_described(image, user) for user in sorted(image.scram_credentials)]
+        return [_described(image, user) for user in sorted(image.scram_credentials) if user != NOBODY]
     asked = dict.fromkeys(users, 0)
     for user in users:
         asked[user] += 1
@@ -132,7 +147,7 @@ def describe_scram_credentials(image: ClusterImage, users: Sequence[str] | None)
 
 def _described(image: ClusterImage, user: str) -> UserCredentials:
     credentials = image.scram_credentials.get(user)
-    if credentials is None:
+    if credentials is None or user == NOBODY:
         message = f"Attempt to describe a user credential that does not exist: {user}"
         return UserCredentials(user, ErrorCode.RESOURCE_NOT_FOUND, message)
     iterations = [(mechanism, credentials[mechanism].iterations) for mechanism in sorted(credentials)]
@@ -170,4 +185,12 @@ class ImageCredentials:
     image: Callable[[], ClusterImage]
 
     def lookup(self, user: str, mechanism: ScramMechanism) -> ScramCredential | None:
-        return self.image().scram_credentials.get(user, {}).get(mechanism)
+        return None if user == NOBODY else self.image().scram_credentials.get(user, {}).get(mechanism)
+
+
+def fake_credentials(image: ClusterImage) -> FakeCredentials:
+    """For users who do not exist; the same on every broker. While nobody exists there is nothing to hide."""
+    from moldau.security.sasl.scram.keys import FakeCredentials
+
+    kept = image.scram_credentials.get(NOBODY, {}).get(ScramMechanism.SHA_256)
+    return FakeCredentials(b"" if kept is None else kept.server_key)

@@ -1,0 +1,34 @@
+"""DescribeUserScramCredentials, v0: which users have SCRAM credentials, without what is secret in them."""
+
+from __future__ import annotations
+
+from moldau.broker.api import api
+from moldau.broker.context import Context
+from moldau.controller.settings.scram_credentials import describe_scram_credentials
+from moldau.wire.api import ApiKey
+from moldau.wire.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+
+@api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest, versions=(0, 0))
+def describe_user_scram_credentials(
+    request: DescribeUserScramCredentialsRequest, context: Context
+) -> DescribeUserScramCredentialsResponse:
+    users = None if request.users is None else [user.name for user in request.users]
+    found = describe_scram_credentials(context.services.controller.image, users)
+    return DescribeUserScramCredentialsResponse(
+        error_message=None,
+        results=[
+            DescribeUserScramCredentialsResult(
+                user=each.user,
+                error_code=each.error,
+                error_message=each.message,
+                credential_infos=[CredentialInfo(mechanism, iterations) for mechanism, iterations in each.iterations],
+            )
+            for each in found
+        ],
+    )

@@ -1,0 +1,87 @@
+"""A connection that was secured: over TLS, with a login, or both. What a plain one does not need is here."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+from moldau.broker.context import Peer
+from moldau.broker.network.connection import Connection
+from moldau.broker.network.inbox import Inbox
+from moldau.broker.network.outbox import Outbox, Part
+from moldau.broker.network.refusals import Refusals
+from moldau.broker.network.turns import Turns
+from moldau.broker.requests.dispatch import Dispatch
+from moldau.broker.requests.logging_in import LoginGate
+from moldau.core.errors import ProtocolViolation
+from moldau.security.principals import Principal
+from moldau.security.tls.outbox import TlsOutbox
+from moldau.security.tls.session import TlsSession
+
+
+class SecuredConnection(Connection):
+    __slots__ = ("_gate", "_session")
+
+    def __init__(
+        self,
+        stream: socket.socket | TlsSession,
+        peer: Peer,
+        *,
+        gate: LoginGate | None,
+        dispatch: Dispatch,
+        inbox: Inbox,
+        turns: Turns,
+        refusals: Refusals,
+        loop: asyncio.AbstractEventLoop,
+        on_close: Callable[[Any], None],
+        scratch: memoryview,
+    ) -> None:
+        """`scratch` is for what is encrypted, and is shared by the connections of a loop."""
+        self._gate = gate
+        self._session = stream if isinstance(stream, TlsSession) else None
+        outbox = None if self._session is None else cast("Outbox", TlsOutbox(self._session, scratch))
+        super().__init__(
+            cast("socket.socket", stream),
+            peer,
+            dispatch=dispatch if gate is None else cast("Dispatch", gate),
+            inbox=inbox,
+            turns=turns,
+            refusals=refusals,
+            loop=loop,
+            on_close=on_close,
+            outbox=outbox,
+        )
+        if gate is not None:
+            gate.on_login = self._logged_in
+
+    def _logged_in(self, principal: Principal) -> None:
+        self.peer = replace(self.peer, principal=principal)
+
+    def _take_answer(self) -> bool:
+        goes_on = super()._take_answer()
+        if self._gate is None or self._gate.failure is None or self.closed:
+            return goes_on
+        self._refusals.violated(self.peer, ProtocolViolation(printable(self._gate.failure)), "")
+        self.close()
+        return False
+
+    def _put_away(self, ready: list[Part], now_s: float, *, is_over: bool) -> None:
+        super()._put_away(ready, now_s, is_over=is_over)
+        session = self._session
+        if session is not None and session.has_pending and self._reading and not self.closed:
+            self._loop.call_soon(self._turn, self._receive_pending)
+
+    def _receive_pending(self) -> bool:
+        """What is decrypted already: the socket, which is empty, tells nobody of it."""
+        assert self._session is not None
+        if not self._session.has_pending or not self._reading or self._is_finishing:
+            return False
+        return self._receive()
+
+
+def printable(text: str) -> str:
+    """A line of the log: what a client wrote must not end it."""
+    return "".join(each if each.isprintable() else "?" for each in text)[:500]

@@ -1,0 +1,182 @@
+"""The gate before a SASL listener's requests: until a client has logged in, nothing else of it is decoded.
+
+Each connection has a gate, which keeps its `Login`. Work that takes long, such as the signature of a token, is done by
+a thread. A failed login is answered after `connection.failed.authentication.delay.ms`, which holds nothing but a timer;
+whoever has the connection then closes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import AbstractEventLoop, Future
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from struct import Struct
+
+from moldau.broker.context import Peer
+from moldau.broker.handlers.sasl_authenticate import sasl_authenticate
+from moldau.broker.handlers.sasl_handshake import sasl_handshake
+from moldau.broker.network.outbox import Part
+from moldau.broker.network.secured.login_inbox import LoginInbox
+from moldau.broker.requests.answers import Relayed
+from moldau.broker.requests.dispatch import Dispatch, Route, Unanswered
+from moldau.core.clock import Clock
+from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.security.principals import Principal
+from moldau.security.sasl.login import Login, LoginSettings, Refusal, Step
+from moldau.wire.api import ApiKey
+from moldau.wire.codec import encode_parts
+from moldau.wire.frame import SIZE_BYTES, RequestHeader, read_request_header, response_parts
+from moldau.wire.messages.api_versions import ApiVersionsResponse
+from moldau.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from moldau.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+_KEY_VERSION_CORRELATION = Struct(">hhi")
+_SIZE_CORRELATION_ERROR = Struct(">iih")  # how an answer to ApiVersions begins, whose header is always the oldest
+_LOGIN_KEYS = frozenset({int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)})
+_APIS = {int(row.key): row for row in (sasl_handshake, sasl_authenticate)}
+_NO_HEADER = RequestHeader(ApiKey.SASL_AUTHENTICATE, 0, 0, None)
+
+Answer = list[Part] | Unanswered | None
+Response = SaslHandshakeResponse | SaslAuthenticateResponse | Relayed | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logins:
+    """What all gates of one listener share."""
+
+    settings: LoginSettings
+    clock: Clock
+    failure_delay_s: float
+    executor: Executor
+    in_thread: frozenset[str] = frozenset()
+    """Mechanisms whose work would hold the loop."""
+
+
+class LoginGate:
+    __slots__ = ("_clock", "_dispatch", "_expires_ms", "_inbox", "_is_open", "_login", "_logins", "failure", "on_login")
+
+    def __init__(self, logins: Logins, dispatch: Dispatch, inbox: LoginInbox) -> None:
+        self._logins = logins
+        self._clock = logins.clock
+        self._dispatch = dispatch
+        self._inbox = inbox
+        self.failure: str | None = None
+        """Why the connection is to be closed when what waits is answered."""
+        self.on_login: Callable[[Principal], None] | None = None
+        self._take(Login(logins.settings))
+
+    def answer(self, frame: memoryview, peer: Peer) -> Answer:
+        """As Dispatch's own, once the client has logged in."""
+        if self._login.takes_raw_tokens:
+            return self._follow(self._evaluate(self._login.raw_token, frame), None, _NO_HEADER)
+        key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
+        now_ms = self._clock.now_ms()
+        if self._is_open and key not in _LOGIN_KEYS and (self._expires_ms is None or now_ms <= self._expires_ms):
+            return self._dispatch.answer(frame, peer)
+        refusal = self._login.refusal(key, now_ms)
+        if refusal is not None:
+            return self._refuse(refusal, key, version, correlation_id)
+        if key == ApiKey.API_VERSIONS:
+            return self._tell_versions(frame, peer)
+        route = _route(key, version)
+        header, at = read_request_header(frame)
+        request, _ = route.decode(frame, at)
+        if isinstance(request, SaslHandshakeRequest):
+            step = self._login.handshake(request.mechanism, version=version, now_ms=now_ms)
+            return self._followed(step, route, header)
+        assert isinstance(request, SaslAuthenticateRequest)
+        return self._follow(self._evaluate(self._login.authenticate, request.auth_bytes), route, header)
+
+    def _take(self, login: Login) -> None:
+        self._login = login
+        self._is_open = login.is_complete
+        self._expires_ms = None if login.session is None else login.session.expires_ms
+        self._inbox.expect(login.receive_bytes_max, is_token=login.takes_raw_tokens)
+
+    def _tell_versions(self, frame: memoryview, peer: Peer) -> Answer:
+        parts = self._dispatch.answer(frame, peer)
+        assert isinstance(parts, list), "ApiVersions is answered at once"
+        if _SIZE_CORRELATION_ERROR.unpack_from(b"".join(parts))[2] == ErrorCode.NONE:  # type: ignore[arg-type]
+            self._take(self._login.versions_told())
+        return parts
+
+    def _evaluate(self, evaluate: Callable[..., Step], token: bytes | memoryview) -> Step | Future[Step]:
+        now_ms = self._clock.now_ms()
+        if self._login.mechanism not in self._logins.in_thread:
+            return evaluate(token, now_ms=now_ms)
+        token = bytes(token)  # the frame's memory is used again while the thread works
+        return _loop().run_in_executor(self._logins.executor, lambda: evaluate(token, now_ms=now_ms))
+
+    def _follow(self, step: Step | Future[Step], route: Route | None, header: RequestHeader) -> Answer:
+        if isinstance(step, Step):
+            return self._followed(step, route, header)
+        return Unanswered(asyncio.ensure_future(self._followed_later(step)), _or_raw(route), header)
+
+    def _followed(self, step: Step, route: Route | None, header: RequestHeader) -> Answer:
+        response = self._outcome(step)
+        if step.failure is not None:
+            return self._fail(step.failure, response, route, header)
+        return None if response is None else _or_raw(route).reply(response, header.correlation_id)
+
+    async def _followed_later(self, step: Future[Step]) -> Response:
+        found = await step
+        response = self._outcome(found)
+        if found.failure is not None:
+            self.failure = found.failure
+            await asyncio.sleep(self._logins.failure_delay_s)
+        return response
+
+    def _outcome(self, step: Step) -> Response:
+        self._take(step.login)
+        if step.login.is_complete and self.on_login is not None:
+            self.on_login(step.login.principal)
+        return step.response if step.token is None else Relayed(step.token)
+
+    def _refuse(self, refusal: Refusal, key: int, version: int, correlation_id: int) -> Unanswered:
+        """In the form of ApiVersions, which a client may well ask for too late; other requests get no answer."""
+        if self._is_open:
+            raise ProtocolViolation(refusal.reason)
+        response = None
+        if refusal.is_answered and key == ApiKey.API_VERSIONS and 0 <= version <= ApiVersionsResponse.VERSIONS[1]:
+            body = encode_parts(ApiVersionsResponse(error_code=refusal.error), version)
+            frame = b"".join(response_parts(correlation_id, body, is_flexible=False))
+            response = Relayed(frame[SIZE_BYTES:])
+        self._take(self._login.refused())
+        return self._fail(refusal.reason, response, None, _NO_HEADER)
+
+    def _fail(self, why: str, response: Response, route: Route | None, header: RequestHeader) -> Unanswered:
+        self.failure = why
+        loop = _loop()
+        told: Future[Response] = loop.create_future()
+        loop.call_later(self._logins.failure_delay_s, _settle, told, response)
+        return Unanswered(told, _or_raw(route), header)
+
+
+def _settle(told: Future[Response], response: Response) -> None:
+    if not told.done():
+        told.set_result(response)
+
+
+def _or_raw(route: Route | None) -> Route:
+    """What a `Relayed` is sent by: any route does."""
+    return _route(int(ApiKey.SASL_AUTHENTICATE), 0) if route is None else route
+
+
+def _route(key: int, version: int) -> Route:
+    known = _ROUTES.get((key, version))
+    if known is None:
+        raise ProtocolViolation(f"{ApiKey(key).name} version {version} is not supported")
+    return known
+
+
+def _loop() -> AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+_ROUTES = {
+    (key, version): Route(row, version)
+    for key, row in _APIS.items()
+    for version in range(row.versions[0], row.versions[1] + 1)
+}
