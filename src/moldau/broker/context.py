@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from moldau.security.principals import ANONYMOUS, Principal
 
@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from moldau.wire.messages.api_versions import ApiVersion
 
 NONE: frozenset[str] = frozenset()
+
+
+class Certificates(Protocol):
+    """What listeners show to their clients, by a configuration that may change."""
+
+    async def check(self, config: BrokerConfig) -> None:
+        """ConfigError if this broker can't go over to those of that configuration."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,6 +89,8 @@ class Services:
     """None where every client may do everything."""
     quotas: Throttling | None = None
     """None where no client has a quota."""
+    certificates: Certificates | None = None
+    """Those of the listeners with TLS; None where there is none."""
     dispatch: Dispatch | None = None
     """Set when requests are answered: one of them may come in another."""
 

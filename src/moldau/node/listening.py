@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from moldau.broker.api import Api
@@ -11,11 +12,12 @@ from moldau.broker.context import Services
 from moldau.broker.handlers import TABLE
 from moldau.broker.network.connection_quotas import ConnectionQuotas, quota_limits
 from moldau.broker.network.frame_budget import FrameBudget
-from moldau.broker.network.listener import ConnectionLimits, Listener, descriptors_for_connections
+from moldau.broker.network.listener import ConnectionLimits, Door, Listener, descriptors_for_connections
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.partitions.min_isr import MIN_ISR
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.config.listeners import PLAINTEXT
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.node.authorizing import authorization
 from moldau.node.leadership import Halt
@@ -24,6 +26,10 @@ from moldau.node.quotas import enforce_quotas
 
 def bind(config: BrokerConfig, running: AsyncExitStack) -> list[Listener]:
     """Take all addresses before anything else: a wrong one is known at once, and leaves no folder behind."""
+    if any(each.security != PLAINTEXT for each in config.listeners):
+        from moldau.node.securing.doors import check_doors
+
+        check_doors(config)
     bound = []
     for wanted in config.listeners:
         listener = Listener(wanted.name)
@@ -55,10 +61,20 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
     dispatch = services.dispatch = Dispatch(answered(services), services)
     enforce_quotas(services, quotas, running)
     budget = FrameBudget(config.int("queued.max.request.bytes"))
+    doors = doors_of(services, running)
     for listener in listeners:
         running.callback(listener.close)
-        listener.start(dispatch, allowed, budget, quotas)
+        listener.start(dispatch, allowed, budget, quotas, doors.get(listener.name))
     running.push_async_callback(finish_requests, listeners, halt)
+
+
+def doors_of(services: Services, running: AsyncExitStack) -> Mapping[str, Door]:
+    """Of the listeners that are not plain. Imported here because most brokers have none."""
+    if all(each.security == PLAINTEXT for each in services.config.listeners):
+        return {}
+    from moldau.node.securing.doors import open_doors
+
+    return open_doors(services, running)
 
 
 def answered(services: Services) -> tuple[Api, ...]:

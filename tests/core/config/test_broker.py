@@ -58,8 +58,6 @@ def test_a_dynamic_value_wins_and_its_removal_brings_the_static_one_back() -> No
         ("node.id", "first"),
         ("broker.id", "first"),
         ("listeners", "NOWHERE://localhost:9092"),
-        ("listeners", "SSL://localhost:9092"),
-        ("listeners", "SASL_PLAINTEXT://localhost:9092"),
         ("listeners", "PLAINTEXT://a:9092,PLAINTEXT://a:9093"),
         ("listener.security.protocol.map", "PLAINTEXT:TLS"),
         ("advertised.listeners", "PLAINTEXT://0.0.0.0:9092"),

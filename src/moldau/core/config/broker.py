@@ -25,9 +25,9 @@ from moldau.core.config.keys.storage import STORAGE_KEYS
 from moldau.core.config.keys.tiered_storage import TIERED_STORAGE_KEYS
 from moldau.core.config.keys.transactions import TRANSACTIONS_KEYS
 from moldau.core.config.listeners import (
+    PLAINTEXT,
     ListenerConfig,
     check_advertised,
-    check_supported,
     complete,
     parse_connections_per_ip,
     parse_listeners,
@@ -150,6 +150,10 @@ class BrokerConfig:
         self.connections_per_ip_overrides = parse_connections_per_ip(self.text("max.connections.per.ip.overrides"))
         if self.int("max.connections.per.ip") == 0 and not self.connections_per_ip_overrides:
             raise ConfigError("max.connections.per.ip", 0, "0 only if max.connections.per.ip.overrides is set")
+        if any(each.security != PLAINTEXT for each in self.listeners):
+            from moldau.core.config.listener_security import check_listener_security
+
+            check_listener_security(self)
         self.metadata_service = metadata_service(self)
         self.access_control = _access_control(self, effective)
         check_alone(self, is_set=effective.keys())
@@ -232,7 +236,6 @@ class BrokerConfig:
         quorum = {each.upper() for each in names} if isinstance(names, tuple) else set()
         known = {**dict.fromkeys(quorum, "PLAINTEXT"), **protocols}
         given = parse_listeners("listeners", self.items("listeners"), known)
-        check_supported("listeners", given)
         listeners = _without(quorum, given)
         if not listeners:
             raise ConfigError("listeners", ",".join(map(str, given)), "at least one that is not the controller's")

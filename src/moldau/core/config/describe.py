@@ -6,6 +6,7 @@ older one (log.retention.hours behind log.retention.ms), Kafka lists the older o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -23,10 +24,11 @@ from moldau.core.config.broker import (
 )
 from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
 from moldau.core.config.group import GROUP_CONFIGS
-from moldau.core.config.support import refusal, without_effect
+from moldau.core.config.support import SECURING, refusal, without_effect
 from moldau.core.config.topic import TOPIC_CONFIGS, broker_default
 
 UNKNOWN_TYPE = 0
+_LISTENER_SECURITY = re.compile(r"listener\.name\.[^.]*\.(.*)")  # Kafka looks no further than behind the listener
 _JAVA_CAPACITY_MIN = 16
 _JAVA_LOAD_FACTOR = 0.75
 
@@ -185,6 +187,8 @@ def _broker_entry(
 
 def _definition_of(name: str) -> ConfigDef | None:
     found = listener_key(name)
+    if found is None and (of_listener := _LISTENER_SECURITY.match(name)) and of_listener[1] in SECURING:
+        return BROKER_CONFIGS[of_listener[1]]
     return BROKER_CONFIGS.get(name if found is None else found[1]) or THROTTLES.get(name)
 
 

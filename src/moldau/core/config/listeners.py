@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from moldau.core.config.definitions import ConfigError
 from moldau.core.host_names import HOST_NAME_EXPECTED, is_host_name
 
-SUPPORTED_PROTOCOLS = ("PLAINTEXT",)
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+PLAINTEXT = "PLAINTEXT"
+PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _LISTENER = re.compile(
     r"(?P<name>[^:/]+)://(?:\[(?P<ipv6>[0-9a-zA-Z:%._-]*)\]|(?P<host>[^\[\]:/]*)):(?P<port>-?[0-9]+)\Z"
@@ -25,7 +25,7 @@ class ListenerConfig:
     name: str
     host: str
     port: int
-    security: str = "PLAINTEXT"
+    security: str = PLAINTEXT
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -78,13 +78,6 @@ def _parse_listener(key: str, entry: str, protocols: Mapping[str, str]) -> Liste
     if not is_host_name(host):
         raise ConfigError(key, entry, HOST_NAME_EXPECTED)
     return ListenerConfig(name, host, port, protocols[name])
-
-
-def check_supported(key: str, listeners: Iterable[ListenerConfig]) -> None:
-    for each in listeners:
-        if each.security not in SUPPORTED_PROTOCOLS:
-            allowed = f"this release speaks {', '.join(SUPPORTED_PROTOCOLS)} only; {each.security} is not there yet"
-            raise ConfigError(key, each, allowed)
 
 
 def check_advertised(advertised: Iterable[ListenerConfig], listeners: Iterable[ListenerConfig]) -> None:

@@ -11,9 +11,9 @@ from typing import TypeVar
 from moldau.core.config.broker import BROKER_CONFIGS, BrokerConfig, listener_key
 from moldau.core.config.definitions import ConfigError, UnreadableInput
 from moldau.core.config.environment import environment_settings
-from moldau.core.config.listeners import PROTOCOLS, SUPPORTED_PROTOCOLS, parse_protocol_map
+from moldau.core.config.listeners import PLAINTEXT, PROTOCOLS, parse_protocol_map
 from moldau.core.config.older_names import HONOURED, translate
-from moldau.core.config.settings import Setting, is_default, is_known, refuse, with_suggestion
+from moldau.core.config.settings import Setting, is_default, is_for_listener, is_known, refuse, with_suggestion
 from moldau.core.config.support import without_effect
 
 __all__ = ["ConfigError", "load_config", "parse_overrides", "parse_properties"]
@@ -122,16 +122,15 @@ def _refuse_to_open(settings: Mapping[str, Setting], overrides: Mapping[str, str
         protocols |= parse_protocol_map(settings["listener.security.protocol.map"].value)
     for entry in listeners.value.split(","):
         protocol = protocols.get(entry.strip().partition("://")[0].upper())
-        if protocol is not None and protocol not in SUPPORTED_PROTOCOLS:
-            allowed = f"{protocol} is not supported yet, and --host and --port do not replace it; change listeners"
+        if protocol is not None and protocol != PLAINTEXT:
+            allowed = f"--host and --port are for a plain listener and do not replace {protocol}; change listeners"
             raise ConfigError("listeners", entry.strip(), allowed).located(listeners.source)
 
 
 def _report_absent_listeners(settings: Mapping[str, Setting], config: BrokerConfig) -> None:
     names = [each.name for each in config.listeners]
     for key, setting in settings.items():
-        found = listener_key(key)
-        if found is not None and found[0] not in names:
+        if is_for_listener(key) and key.split(".")[2].upper() not in names:
             LOGGER.warning("%s is ignored (%s): the listeners are %s", key, setting.source, ", ".join(names))
 
 

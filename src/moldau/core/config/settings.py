@@ -9,9 +9,11 @@ from moldau.core.config.broker import AUTHORIZER_KEYS, BROKER_CONFIGS, LISTENER_
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS
 from moldau.core.config.older_names import HONOURED, RENAMED
-from moldau.core.config.support import Refusal, refusal, without_effect
+from moldau.core.config.support import SECURING, Refusal, refusal, without_effect
 
 _SECRET_WORDS = ("password", "secret", "jaas", "credential", "passphrase", ".key")
+_LISTENER = "listener.name."
+_JAAS = "sasl.jaas.config"
 _SUGGESTION_LIKENESS_MIN = 0.75
 
 
@@ -29,6 +31,7 @@ def is_known(key: str) -> bool:
         or key in HONOURED
         or key in RENAMED
         or listener_key(key) is not None
+        or subject(key) in SECURING
         or without_effect(key) is not None
         or refusal(subject(key)) is not None
     )
@@ -36,11 +39,18 @@ def is_known(key: str) -> bool:
 
 def subject(key: str) -> str:
     """A key without the listener and the mechanism that it is for: ssl.x of listener.name.inside.ssl.x."""
-    if not key.startswith("listener.name."):
+    if not key.startswith(_LISTENER):
         return key
     rest = key.split(".", 3)[-1]
     at = rest.find("sasl.")
+    if at < 0 and rest.partition(".")[2] in SECURING:
+        return rest.partition(".")[2]
     return rest[at:] if at >= 0 else rest
+
+
+def is_for_listener(key: str) -> bool:
+    """Whether the key is one that a listener can have for itself, with the listener's prefix."""
+    return key.startswith(_LISTENER) and (listener_key(key) is not None or subject(key) in SECURING)
 
 
 def refuse(key: str, value: str) -> ConfigError | None:
@@ -53,6 +63,9 @@ def refuse(key: str, value: str) -> ConfigError | None:
 
 def unsupported(key: str, value: str) -> ConfigError | None:
     """What somebody would rely on in vain who sets this key; None when it is there, or not asked for."""
+    if subject(key) == _JAAS and value.strip() and not _of_mechanism(key):
+        allowed = f"a broker's logins are configured by listener.name.<listener>.<mechanism>.{_JAAS}"
+        return ConfigError(key, shown(key, value), allowed)
     why = refusal(subject(key))
     if why is None or _asks_for_nothing(subject(key), value, why):
         return None
@@ -65,6 +78,11 @@ def refuse_unsupported(values: Mapping[str, str]) -> None:
         wrong = unsupported(key, value)
         if wrong is not None:
             raise wrong
+
+
+def _of_mechanism(key: str) -> bool:
+    """Whether the key has the prefix of a listener, and then that of a mechanism."""
+    return key.startswith(_LISTENER) and key.removeprefix(_LISTENER).removesuffix(f".{_JAAS}").count(".") == 1
 
 
 def _asks_for_nothing(key: str, text: str, why: Refusal) -> bool:
@@ -80,7 +98,7 @@ def is_default(key: str, text: str) -> bool:
 
 def shown(key: str, text: str) -> str:
     """A value as it may be printed: what could be a secret is hidden."""
-    definition = BROKER_CONFIGS.get(key)
+    definition = BROKER_CONFIGS.get(subject(key))
     is_secret = definition.sensitive if definition is not None else any(word in key for word in _SECRET_WORDS)
     return "[hidden]" if is_secret else text
 

@@ -101,7 +101,6 @@ _WITHOUT_EFFECT = (
     ("a commit waits for its replicas as long as its client does", "offsets.commit.timeout.ms"),
     ("what is decided in one turn of the event loop is appended together", "group.coordinator.append.linger.ms"),
     ("each transaction has a timer", "transaction.abort.timed.out.transaction.cleanup.interval.ms"),
-    ("nobody authenticates", "connection.failed.authentication.delay.ms"),
     (_NO_TOKENS, "delegation.token.max.lifetime.ms delegation.token.expiry.time.ms"),
     (_NO_TOKENS, "delegation.token.expiry.check.interval.ms"),
     # Keys of Kafka 3.9 and before.
@@ -143,9 +142,10 @@ class Refusal(NamedTuple):
 
 
 _TRUSTED = "and let only hosts that you trust reach the broker"
-_TLS = Refusal("TLS is not supported yet", f"remove it, {_TRUSTED}")
-_SASL = Refusal("SASL is not supported yet", f"remove it, {_TRUSTED}")
-_ACCESS = Refusal("access control is not supported yet: every client may do everything", f"remove it, {_TRUSTED}")
+_TLS = Refusal("this key of TLS is not supported", "remove it")
+_SASL = Refusal("this key of SASL is not supported", "remove it")
+_KERBEROS = Refusal("GSSAPI is not supported yet", "remove it")
+_BETWEEN_BROKERS = Refusal("TLS and SASL between brokers are not supported yet", f"remove it, {_TRUSTED}")
 _NO_PLUGINS = Refusal("Java classes cannot be loaded", "remove it")
 _ZOOKEEPER_TLS = Refusal("TLS to ZooKeeper is not supported yet", "remove it, and let only brokers reach ZooKeeper")
 _ZOOKEEPER_ACL = Refusal(
@@ -158,6 +158,11 @@ _QUOTA = Refusal(
     off=("9223372036854775807",),
 )
 
+# What Kafka needs to be told so that it checks signatures of tokens, which are checked here in any case.
+_OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer."
+_TOKEN_HANDLERS = tuple(f"{_OAUTHBEARER}{package}oauthbearervalidatorcallbackhandler" for package in ("", "secured."))
+_TOKEN_VALIDATORS = (f"{_OAUTHBEARER}brokerjwtvalidator",)
+
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 _SELECTORS = (RACK_AWARE_SELECTOR.lower(), "org.apache.kafka.common.replica.leaderselector")
 
@@ -169,10 +174,17 @@ _AUTHORIZERS = (
 
 _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (Refusal(_NO_PLUGINS.reason, f"use {STANDARD_AUTHORIZER}", off=_AUTHORIZERS), "authorizer.class.name"),
-    (_ACCESS, "principal.builder.class connections.max.reauth.ms"),
+    (Refusal("principals are made as Kafka's default does, and Java classes cannot be loaded", "remove it"),
+     "principal.builder.class"),
     (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.secret.key"),
     (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.master.key"),
-    (_TLS, "security.inter.broker.protocol security.providers"),
+    (_BETWEEN_BROKERS, "security.inter.broker.protocol sasl.mechanism.inter.broker.protocol"),
+    (_NO_PLUGINS, "security.providers ssl.provider ssl.secure.random.implementation ssl.engine.factory.class"),
+    (Refusal("versions are those of ssl.enabled.protocols", "remove it", off=("tls", "tlsv1.2")), "ssl.protocol"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=("pkix",)), "ssl.keymanager.algorithm"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=("sunx509",)), "ssl.trustmanager.algorithm"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_HANDLERS), "sasl.server.callback.handler.class"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_VALIDATORS), "sasl.oauthbearer.jwt.validator.class"),
     (_NO_PLUGINS, "create.topic.policy.class.name alter.config.policy.class.name client.quota.callback.class"),
     (_NO_PLUGINS, "metric.reporters kafka.metrics.reporters"),
     (Refusal(_NO_PLUGINS.reason, f"use {RACK_AWARE_SELECTOR}, or remove it", off=_SELECTORS), "replica.selector.class"),
@@ -187,9 +199,27 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (_MIGRATION, "zookeeper.metadata.migration.enable"),
 )  # fmt: skip
 
+# The keys of TLS and SASL that have a reader; a listener may have them for itself, or for one of its mechanisms.
+_SECURING = """
+    ssl.keystore.type ssl.keystore.location ssl.keystore.password ssl.key.password ssl.keystore.key
+    ssl.keystore.certificate.chain ssl.truststore.type ssl.truststore.location ssl.truststore.password
+    ssl.truststore.certificates ssl.enabled.protocols ssl.cipher.suites ssl.client.auth ssl.principal.mapping.rules
+    ssl.allow.dn.changes ssl.allow.san.changes sasl.enabled.mechanisms sasl.server.max.receive.size sasl.jaas.config
+    connections.max.reauth.ms sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
+    sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.jwks.endpoint.refresh.ms
+    sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+    sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+"""
+SECURING = frozenset(_SECURING.split())
+
 # Also for names that no Kafka has: `ssl.` is how a key says that it is about TLS.
 _REFUSED_PREFIXES = (
+    ("ssl.endpoint.", _BETWEEN_BROKERS),
     ("ssl.", _TLS),
+    ("sasl.kerberos.", _KERBEROS),
+    ("sasl.login.", _BETWEEN_BROKERS),
+    ("sasl.client.", _BETWEEN_BROKERS),
+    ("sasl.oauthbearer.", _BETWEEN_BROKERS),
     ("sasl.", _SASL),
     ("zookeeper.ssl.", _ZOOKEEPER_TLS),
     ("config.providers.", Refusal("references to secrets are not resolved", "write the values out, and remove it")),
@@ -214,5 +244,7 @@ def without_effect(key: str) -> str | None:
 
 def refusal(key: str) -> Refusal | None:
     """Why a start that relies on this key is refused; None when it is not."""
+    if key in SECURING:
+        return None
     found = REFUSED.get(key)
     return found or next((why for prefix, why in _REFUSED_PREFIXES if key.startswith(prefix)), None)

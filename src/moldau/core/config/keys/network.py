@@ -56,7 +56,13 @@ NETWORK_KEYS = (
     ConfigDef("max.connections", INT, INT_MAX, at_least(0), "How many connections the broker holds at most."),
     ConfigDef("max.connection.creation.rate", INT, INT_MAX, at_least(0), "How many connections a second are accepted."),
     ConfigDef("connections.max.idle.ms", LONG, 600_000, None, "A connection that is idle for this long is closed."),
-    ConfigDef("connection.failed.authentication.delay.ms", INT, 100, at_least(0)),
+    ConfigDef(
+        "connection.failed.authentication.delay.ms",
+        INT,
+        100,
+        at_least(0),
+        "How long a client that failed to log in waits for the answer.",
+    ),
     ConfigDef("queued.max.requests", INT, 500, at_least(1)),
     ConfigDef(
         "queued.max.request.bytes",

@@ -1,0 +1,184 @@
+"""What the keys of TLS and SASL say about one listener, by Kafka's precedence.
+
+listener.name.<listener>.<mechanism>.<key>    for one mechanism of one listener
+listener.name.<listener>.<key>                for one listener
+<key>                                         for all of them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from moldau.core.config.definitions import ConfigConflict, ConfigError, ConfigValue
+from moldau.core.config.keys.security import SECURITY_KEYS
+from moldau.core.config.listeners import ListenerConfig
+
+if TYPE_CHECKING:
+    from moldau.core.config.broker import BrokerConfig
+
+PREFIX = "listener.name."
+JAAS_CONFIG = "sasl.jaas.config"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+CLIENT_AUTH = "ssl.client.auth"
+
+# What a listener's TLS is made of; Kafka lets these change while a broker runs, for a listener by its prefix.
+TLS_STORE_KEYS = (
+    "ssl.keystore.type",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.key.password",
+    "ssl.keystore.key",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.certificates",
+)
+TLS_KEYS = (*TLS_STORE_KEYS, "ssl.enabled.protocols", "ssl.cipher.suites", CLIENT_AUTH)
+LISTENER_SECURITY_KEYS = (
+    *TLS_KEYS,
+    "ssl.principal.mapping.rules",
+    "ssl.allow.dn.changes",
+    "ssl.allow.san.changes",
+    "sasl.enabled.mechanisms",
+    "sasl.server.max.receive.size",
+)
+MECHANISM_KEYS = (
+    JAAS_CONFIG,
+    "connections.max.reauth.ms",
+    "sasl.oauthbearer.scope.claim.name",
+    "sasl.oauthbearer.sub.claim.name",
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+)
+
+
+_DEFINITIONS = {each.name: each for each in SECURITY_KEYS}
+
+
+class ListenerSecurity:
+    """The typed values of one listener."""
+
+    __slots__ = ("_config", "_effective", "listener")
+
+    def __init__(self, config: BrokerConfig, listener: ListenerConfig) -> None:
+        self._config = config
+        self._effective = config.layers.effective()
+        self.listener = listener
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.listener.security.endswith("SSL")
+
+    @property
+    def uses_sasl(self) -> bool:
+        return self.listener.security.startswith("SASL_")
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        found = self.value("sasl.enabled.mechanisms")
+        assert isinstance(found, tuple)
+        return found
+
+    def key_of(self, key: str, mechanism: str | None = None) -> str:
+        """The most particular name that is set, or else the most general one."""
+        names = self._names(key, mechanism)
+        return next((name for name in names if name in self._effective), names[-1])
+
+    def is_set(self, key: str, mechanism: str | None = None) -> bool:
+        return self.key_of(key, mechanism) in self._effective
+
+    def value(self, key: str, mechanism: str | None = None) -> ConfigValue:
+        name = self.key_of(key, mechanism)
+        definition = _DEFINITIONS[key]
+        text = self._effective.get(name)
+        return definition.default if text is None else replace(definition, name=name).parse(text)
+
+    def text(self, key: str, mechanism: str | None = None) -> str | None:
+        found = self.value(key, mechanism)
+        assert found is None or isinstance(found, str), f"{key} is no text"
+        return found
+
+    def int(self, key: str, mechanism: str | None = None) -> int:
+        found = self.value(key, mechanism)
+        assert isinstance(found, int), f"{key} is no whole number"
+        return found
+
+    def tls_values(self) -> dict[str, ConfigValue]:
+        values = {key: self.value(key) for key in TLS_KEYS}
+        if self.uses_sasl and self.key_of(CLIENT_AUTH) == CLIENT_AUTH:
+            # As in Kafka: who logs in by SASL needs a certificate too only where the listener itself says so.
+            values[CLIENT_AUTH] = _DEFINITIONS[CLIENT_AUTH].default
+        return values
+
+    def _names(self, key: str, mechanism: str | None) -> list[str]:
+        prefix = f"{PREFIX}{self.listener.name.lower()}."
+        of_mechanism = [] if mechanism is None else [f"{prefix}{mechanism.lower()}.{key}"]
+        if key == JAAS_CONFIG:
+            return of_mechanism  # Kafka, too, takes no other
+        return [*of_mechanism, f"{prefix}{key}", key]
+
+
+def check_listener_security(config: BrokerConfig) -> None:
+    """ConfigError for what is wrong with the secured listeners' keys by themselves; files are read by a start."""
+    for listener in config.listeners:
+        if listener.security != "PLAINTEXT":
+            _check(ListenerSecurity(config, listener))
+
+
+def _check(security: ListenerSecurity) -> None:
+    for key in LISTENER_SECURITY_KEYS:
+        security.value(key)
+    if security.uses_sasl:
+        _check_mechanisms(security)
+
+
+def _check_mechanisms(security: ListenerSecurity) -> None:
+    key, found = security.key_of("sasl.enabled.mechanisms"), security.mechanisms
+    name = security.listener.name
+    allowed = f"listener {name} needs some of {', '.join(MECHANISMS)}"
+    if not found:
+        raise ConfigError(key, "", allowed)
+    for mechanism in found:
+        if mechanism not in MECHANISMS:
+            why = f"{allowed}; {mechanism} is not supported yet"
+            if not security.is_set("sasl.enabled.mechanisms"):
+                why += f" and is Kafka's default, so set {PREFIX}{name.lower()}.{key}"
+            raise ConfigError(key, ",".join(found), why)
+        for each in MECHANISM_KEYS:
+            security.value(each, mechanism)
+    if "PLAIN" in found and security.text(JAAS_CONFIG, "PLAIN") is None:
+        key = security.key_of(JAAS_CONFIG, "PLAIN")
+        users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="her password";'
+        raise ConfigConflict(key, None, f"{key} is not set: PLAIN on listener {name} has its users there, as {users}")
+    url = "sasl.oauthbearer.jwks.endpoint.url"
+    if "OAUTHBEARER" in found and security.text(url, "OAUTHBEARER") is None:
+        raise ConfigConflict(url, None, f"{url} is not set: OAUTHBEARER on listener {name} checks tokens by its keys")
+
+
+def security_key(name: str) -> tuple[str, str] | None:
+    """The listener, and the key of TLS or SASL that is set for it, or for a mechanism of it; None for other names."""
+    if not name.startswith(PREFIX):
+        return None
+    listener, dot, rest = name.removeprefix(PREFIX).partition(".")
+    if not dot:
+        return None
+    if rest in LISTENER_SECURITY_KEYS or (rest in MECHANISM_KEYS and rest != JAAS_CONFIG):
+        return listener.upper(), rest
+    mechanism, _, key = rest.partition(".")
+    if mechanism.upper() in MECHANISMS and key in MECHANISM_KEYS:
+        return listener.upper(), key
+    return None
+
+
+def store_keys(names: Mapping[str, object]) -> list[str]:
+    """Those of these names that change the certificates of a listener."""
+    found = ((name, security_key(name)) for name in names)
+    return [name for name, key in found if key is not None and key[1] in TLS_STORE_KEYS]

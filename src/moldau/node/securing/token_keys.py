@@ -1,0 +1,128 @@
+"""The keys that OAUTHBEARER's tokens are signed with: from the URL of the configuration, and no other place.
+
+They are fetched again by the configured interval, and earlier, but not often, when a token names a key that is not
+among them: issuers replace keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import Callable
+from concurrent.futures import Executor
+from time import monotonic
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, OpenerDirector, UnknownHandler, url2pathname
+
+from moldau.core.limits import MIB
+from moldau.security.sasl.oauthbearer.jwks import InvalidJwks, JwtValidator, read_jwks
+from moldau.security.sasl.oauthbearer.token import BearerToken, ClaimRules, InvalidToken
+
+LOGGER = logging.getLogger(__name__)
+
+FETCH_S_MAX = 10.0
+JWKS_BYTES_MAX = MIB  # a hundred keys are some hundred kilobytes
+EARLIER_S_MIN = 60.0  # between two fetches that tokens ask for: anybody can name a key that is nowhere
+
+
+class NoKeys(Exception):
+    """The keys can't be had; the text says why."""
+
+
+def is_url(url: str) -> bool:
+    parts = urlsplit(url)
+    return (parts.scheme == "https" and bool(parts.hostname)) or (parts.scheme == "file" and bool(parts.path))
+
+
+def fetch(url: str) -> bytes:
+    """Of an https: or file: URL, without redirections: where keys are is the configuration's to say."""
+    parts = urlsplit(url)
+    try:
+        if parts.scheme == "file":
+            with open(url2pathname(parts.path), "rb") as file:
+                content = file.read(JWKS_BYTES_MAX + 1)
+        else:
+            opener = OpenerDirector()
+            opener.add_handler(HTTPSHandler(context=ssl.create_default_context()))
+            opener.add_handler(UnknownHandler())
+            with opener.open(url, timeout=FETCH_S_MAX) as answer:
+                if answer.status != 200:
+                    raise NoKeys(f"{url} answers {answer.status}")
+                content = answer.read(JWKS_BYTES_MAX + 1)
+    except (OSError, URLError) as wrong:
+        raise NoKeys(f"{url}: {getattr(wrong, 'strerror', None) or getattr(wrong, 'reason', None) or wrong}") from None
+    if len(content) > JWKS_BYTES_MAX:
+        raise NoKeys(f"{url} has more than {JWKS_BYTES_MAX} bytes")
+    return bytes(content)
+
+
+def fetch_validator(url: str, rules: ClaimRules) -> JwtValidator:
+    try:
+        return JwtValidator(read_jwks(fetch(url)), rules)
+    except InvalidJwks as wrong:
+        raise NoKeys(f"{url}: {wrong}") from None
+
+
+class TokenKeys:
+    """The validator of one listener's tokens, with the keys of the moment."""
+
+    def __init__(
+        self,
+        url: str,
+        rules: ClaimRules,
+        *,
+        refresh_s: float,
+        backoff_s: tuple[float, float],
+        executor: Executor,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """`backoff_s` is how soon a failed fetch is tried again, at first and at most."""
+        self._url = url
+        self._rules = rules
+        self._refresh_s = refresh_s
+        self._backoff_s = backoff_s
+        self._executor = executor
+        self._clock = clock
+        self._validator: JwtValidator | None = None
+        self._fetched_s = 0.0
+        self._is_wanted = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def validate(self, token: str, now_ms: int) -> BearerToken:
+        """In a thread of logins."""
+        validator = self._validator
+        if validator is None:
+            raise InvalidToken("the keys that tokens are signed with have not been fetched yet")
+        try:
+            return validator.validate(token, now_ms)
+        except InvalidToken:
+            if self._clock() - self._fetched_s >= EARLIER_S_MIN:
+                self._loop.call_soon_threadsafe(self._is_wanted.set)
+            raise
+
+    async def run(self) -> None:
+        failures = 0
+        while True:
+            first, longest = self._backoff_s
+            wait_s = self._refresh_s if failures == 0 else min(longest, first * 2 ** min(failures - 1, 20))
+            try:
+                self._validator = await self._fetched()
+            except NoKeys as wrong:
+                failures += 1
+                if failures == 1:
+                    LOGGER.warning("the keys of OAUTHBEARER's tokens can't be fetched: %s", wrong)
+                wait_s = min(longest, first * 2 ** min(failures - 1, 20))
+            else:
+                if failures:
+                    LOGGER.info("the keys of OAUTHBEARER's tokens were fetched again from %s", self._url)
+                failures, wait_s = 0, self._refresh_s
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._is_wanted.wait(), wait_s)
+
+    async def _fetched(self) -> JwtValidator:
+        self._is_wanted.clear()
+        self._fetched_s = self._clock()
+        return await self._loop.run_in_executor(self._executor, fetch_validator, self._url, self._rules)
