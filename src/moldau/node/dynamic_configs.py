@@ -14,6 +14,7 @@ from moldau.broker.context import Services
 from moldau.controller.image import ClusterImage
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
+from moldau.core.config.settings import shown
 
 LOGGER = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def _with_fitting(config: BrokerConfig, wanted: Mapping[str, str], *, is_own: bo
     for name, value in sorted(left.items()):
         LOGGER.error(
             "%s=%s, which was set for %s, does not go with this broker's own configuration and has no effect here: %s",
-            name, value, whose, refused[name],
+            name, shown(name, value), whose, refused[name],
         )  # fmt: skip
     return config
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from moldau.broker.api import api
+from moldau.broker.certificate_changes import refused_certificates
 from moldau.broker.config_resources import denied_changes, resource_of, without
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
@@ -61,7 +62,13 @@ async def incremental_alter_configs(
     for each in wanted:
         is_ours = each.type == ResourceType.BROKER_LOGGER and times_named[each.type, each.name] == 1
         (loggers if is_ours else others).append(each)
-    altered = await _alter(others, validate_only=request.validate_only, context=context)
+    altered: list[AlteredResource] = []
+    if context.services.certificates is not None:
+        # Files are looked at only for those who may name them.
+        allowed = without(others, denied_changes(context, others))
+        altered = await refused_certificates(allowed, context.services)
+        others = [*without(others, altered)]
+    altered += await _alter(others, validate_only=request.validate_only, context=context)
     denied = denied_changes(context, loggers)
     altered += [AlteredResource(each.type, each.name, each.error) for each in denied]
     for each in without(loggers, denied):

@@ -16,7 +16,7 @@ from moldau.controller.partitions.states import Refusal, clear_elrs, without_elr
 from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, THROTTLES, BrokerConfig, listener_key
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
-from moldau.core.config.dynamic import check_change, refuse_for_all_brokers
+from moldau.core.config.dynamic import check_change, is_store_key, refuse_for_all_brokers
 from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
 from moldau.core.config.settings import refuse_unsupported
 from moldau.core.config.topic import TOPIC_CONFIGS, validate_topic_overrides
@@ -214,6 +214,14 @@ def _alter_broker(
     return [BrokerConfigsChanged(broker, changes)] if changes else []
 
 
+def config_after(image: ClusterImage, resource: ResourceChange, config: BrokerConfig) -> BrokerConfig | None:
+    """A broker's configuration with incremental changes of it; None for changes that are refused. ConfigError."""
+    values = _changed_values(image.broker_config(resource.name), resource.changes, BROKER_CONFIGS, incremental=True)
+    if refuse_changes(resource.changes) is not None or isinstance(values, ConfigChange):
+        return None
+    return config.with_dynamic(config.layers.dynamic_default, values)
+
+
 def _refuse_broker_name(name: str, image: ClusterImage, node_id: int) -> Refusal | None:
     if not name:
         return None
@@ -243,7 +251,7 @@ def _broker_values_problem(values: Mapping[str, str], name: str, config: BrokerC
         each
         for each in values
         if (each in BROKER_CONFIGS and each not in DYNAMIC_BROKER_CONFIGS)
-        or (each.startswith(_UNSUPPORTED_PREFIXES) and listener_key(each) is None)
+        or (each.startswith(_UNSUPPORTED_PREFIXES) and listener_key(each) is None and not is_store_key(each))
     )
     if fixed:
         return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"

@@ -24,9 +24,19 @@ _UNLIMITED = -1
 _AS_RETENTION = -2
 
 
+def is_store_key(name: str) -> bool:
+    """Whether this is about a listener's key or trust store, of all its keys the ones that may change."""
+    if not name.startswith("listener.name."):
+        return False
+    from moldau.core.config.listener_security import TLS_STORE_KEYS, security_key  # few brokers are ever told one
+
+    found = security_key(name)
+    return found is not None and found[1] in TLS_STORE_KEYS
+
+
 def refuse_for_all_brokers(values: Mapping[str, str]) -> str | None:
     """What is said of keys that can be set for one broker only."""
-    found = sorted(_ONE_BROKER_EACH & values.keys())
+    found = sorted(each for each in values if each in _ONE_BROKER_EACH or is_store_key(each))
     if not found:
         return None
     return f"Cannot update these configs at default cluster level, broker id must be specified: [{', '.join(found)}]"

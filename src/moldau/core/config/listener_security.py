@@ -7,7 +7,6 @@ listener.name.<listener>.<key>                for one listener
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -176,9 +175,3 @@ def security_key(name: str) -> tuple[str, str] | None:
     if mechanism.upper() in MECHANISMS and key in MECHANISM_KEYS:
         return listener.upper(), key
     return None
-
-
-def store_keys(names: Mapping[str, object]) -> list[str]:
-    """Those of these names that change the certificates of a listener."""
-    found = ((name, security_key(name)) for name in names)
-    return [name for name, key in found if key is not None and key[1] in TLS_STORE_KEYS]
