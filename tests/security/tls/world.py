@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from moldau.security.tls.issuing import Identity
+from moldau.security.tls.issuing import Identity, new_authority, new_client, new_server
 from moldau.security.tls.settings import TlsSettings
 
 
@@ -31,3 +32,11 @@ class World:
                 "keystore_certificate_chain": identity.certificate_pem().decode(),
             }
         return TlsSettings(**inline | others)
+
+
+def make_world(folder: Path) -> World:
+    now = datetime.now(UTC)
+    authority = new_authority(name="Test CA", now=now)
+    server = new_server(authority, hosts=["localhost", "127.0.0.1"], now=now)
+    client = new_client(authority, name="alice", now=now)
+    return World(authority, server, client, folder, now.timestamp())
