@@ -32,6 +32,7 @@ from moldau.node.running import Halted, StartFailed
 from moldau.node.supervisor import STOPPING, notify_supervisor
 
 if TYPE_CHECKING:
+    from moldau.controller.settings.scram_credentials import CredentialUpsertion
     from moldau.node.cluster.membership import Place
 
 LOGGER = logging.getLogger(__name__)
@@ -132,6 +133,13 @@ def parse(arguments: list[str]) -> Namespace:
         default=1,
         help="so many brokers on this machine, a process each, on one port after the other; 0 is one for each core",
     )
+    parser.add_argument(
+        "--add-scram",
+        metavar="SCRAM-SHA-256=[name=NAME,password=PASSWORD]",
+        action="append",
+        default=[],
+        help="a user of a cluster that begins with this start; may be repeated",
+    )
     add_logging(parser)
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
@@ -217,10 +225,19 @@ async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> No
         accept_lost_log_dirs=options.accept_lost_log_dirs,
         cluster_id=options.cluster_id or cluster_id(environment(options)),
         place=place_of(config, options),
+        first_users=first_users(options),
     )
     log_stop(stop)
     if options.scratch is not None and stdin_has_ended():
         shutil.rmtree(options.scratch, ignore_errors=True)
+
+
+def first_users(options: Namespace) -> list[CredentialUpsertion]:
+    if not options.add_scram:
+        return []
+    from moldau.node.securing.first_users import parse_credential
+
+    return [parse_credential(each) for each in options.add_scram]
 
 
 def place_of(config: BrokerConfig, options: Namespace) -> Place | None:

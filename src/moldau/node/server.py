@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -47,6 +47,7 @@ from moldau.node.storage.opening import open_partitions, reconcile
 from moldau.store.store import MetadataStore, StoreError
 
 if TYPE_CHECKING:
+    from moldau.controller.settings.scram_credentials import CredentialUpsertion
     from moldau.node.cluster.membership import Membership, Place
     from moldau.node.cluster.others import OtherBrokers
 
@@ -65,6 +66,7 @@ async def serve(
     accept_lost_log_dirs: bool = False,
     cluster_id: str | None = None,
     place: Place | None = None,
+    first_users: Sequence[CredentialUpsertion] = (),
 ) -> None:
     """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`, and later as `Halted`.
 
@@ -81,6 +83,7 @@ async def serve(
                     accept_lost_log_dirs=accept_lost_log_dirs,
                     cluster_id=cluster_id,
                     place=place,
+                    first_users=first_users,
                 )
             except (UnusableDirectory, StoreError, ApiError) as wrong:
                 raise StartFailed(str(wrong)) from wrong
@@ -106,6 +109,7 @@ async def start(
     accept_lost_log_dirs: bool,
     cluster_id: str | None,
     place: Place | None,
+    first_users: Sequence[CredentialUpsertion] = (),
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     listeners = bind(config, running)
@@ -118,11 +122,7 @@ async def start(
         shared=None if place is None else place.folder,
     )
     directories.open_files.allow(segments_max(descriptors_for_connections()))
-    controller = await Controller.open(
-        store, config.node_id, cluster_id=directories.cluster_id, is_serving=place is None
-    )
-    running.push_async_callback(controller.close)
-
+    controller = await opened_controller(store, config, directories, running, is_alone=place is None, users=first_users)
     services = serving(config, controller, directories, running, is_alone=place is None)
     broker = services.itself = broker_image(config, listeners, directories)
     membership = None
@@ -148,6 +148,24 @@ async def start(
         await membership.join(services, halt.stop)
         running.push_async_callback(leave, membership, services, halt)
     return now_running(services, listeners, metadata)
+
+
+async def opened_controller(
+    store: MetadataStore,
+    config: BrokerConfig,
+    directories: LogDirectories,
+    running: AsyncExitStack,
+    *,
+    is_alone: bool,
+    users: Sequence[CredentialUpsertion],
+) -> Controller:
+    controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id, is_serving=is_alone)
+    running.push_async_callback(controller.close)
+    if users:
+        from moldau.node.securing.first_users import add_first_users
+
+        await add_first_users(controller, users)
+    return controller
 
 
 def belong(

@@ -211,6 +211,8 @@ def common_arguments(options: Namespace) -> list[str]:
     arguments = [] if options.properties is None else [os.fspath(options.properties)]
     for override in options.override:
         arguments += ["--override", override]
+    for user in options.add_scram:
+        arguments += ["--add-scram", user]
     for flag in ("no_kafka_environment", "accept_lost_log_dirs"):
         if getattr(options, flag):
             arguments.append(f"--{flag.replace('_', '-')}")

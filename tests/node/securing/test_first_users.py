@@ -1,0 +1,76 @@
+"""The first users of a cluster: by the words of Apache Kafka's tool, once, and without their passwords anywhere."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ScramMechanism, UserScramCredentialDeletion
+
+from moldau.core.config.definitions import UnreadableInput
+from moldau.node.securing.first_users import parse_credential
+from moldau.security.sasl.scram.keys import salted_password
+from tests.node.test_command import run_to_its_end, started
+
+
+def test_the_words_of_kafka_storage() -> None:
+    made = parse_credential("SCRAM-SHA-256=[name=admin,password=hush]")
+    assert (made.user, made.mechanism, made.iterations, len(made.salt)) == ("admin", 1, 4096, 32)
+    salt = b64encode(b"salt").decode()
+    made = parse_credential(f'SCRAM-SHA-512=[name="a b",iterations=8192,salt="{salt}",password="x=y"]')
+    assert (made.user, made.mechanism, made.iterations, made.salt) == ("a b", 2, 8192, b"salt")
+    assert made.salted_password == salted_password(made.mechanism, "x=y", b"salt", 8192)  # type: ignore[arg-type]
+    salted = b64encode(made.salted_password).decode()
+    again = parse_credential(f"SCRAM-SHA-512=[name=a b,iterations=8192,salt={salt},saltedpassword={salted}]")
+    assert again == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hush",
+        "PLAIN=[name=a,password=hush]",
+        "SCRAM-SHA-256=name=a,password=hush",
+        "SCRAM-SHA-256=[password=hush]",
+        "SCRAM-SHA-256=[name=a]",
+        "SCRAM-SHA-256=[name=a,saltedpassword=hush]",
+        "SCRAM-SHA-256=[name=a,password=hush,iterations=4095]",
+        "SCRAM-SHA-256=[name=a,password=hush,iterations=16385]",
+        "SCRAM-SHA-256=[name=a,password=hush,salt=-hush-]",
+        "SCRAM-SHA-256=[name=a,password=hush,hush=1]",
+    ],
+)
+def test_a_wrong_argument_is_told_without_its_password(text: str) -> None:
+    with pytest.raises(UnreadableInput, match=r"^Invalid value for --add-scram: ") as told:
+        parse_credential(text)
+    assert "hush" not in str(told.value)
+
+
+def test_a_start_with_a_wrong_argument_ends_in_one_line(tmp_path: Path) -> None:
+    refused = run_to_its_end("--add-scram", "SCRAM-SHA-1=[name=a,password=hush]", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "hush" not in refused.stderr
+    assert not (tmp_path / "moldau-data").exists()
+
+
+def test_the_first_user_logs_in_and_once_taken_away_stays_away(tmp_path: Path) -> None:
+    words = ["--override", "listeners=SASL_PLAINTEXT://127.0.0.1:0"]
+    words += ["--override", "sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512"]
+    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+        words += ["--add-scram", f"{mechanism}=[name=admin,password=a secret]"]
+
+    def client(port: int, mechanism: str) -> AdminClient:
+        who = {"sasl.username": "admin", "sasl.password": "a secret", "sasl.mechanism": mechanism, "log_level": 0}
+        return AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "security.protocol": "SASL_PLAINTEXT", **who})
+
+    with started(*words, cwd=tmp_path) as (_, port):
+        admin = client(port, "SCRAM-SHA-256")
+        assert list(admin.describe_user_scram_credentials().result(20)) == ["admin"]
+        deletion = UserScramCredentialDeletion("admin", ScramMechanism.SCRAM_SHA_256)
+        admin.alter_user_scram_credentials([deletion])["admin"].result(20)
+    with started(*words, cwd=tmp_path) as (_, port):
+        client(port, "SCRAM-SHA-512").list_topics(timeout=20)
+        with pytest.raises(KafkaException):
+            client(port, "SCRAM-SHA-256").list_topics(timeout=1.5)

@@ -1,0 +1,115 @@
+"""Keys of OAUTHBEARER's tokens: from where the configuration says, again and again, and never from elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moldau.node.securing import token_keys
+from moldau.node.securing.token_keys import NoKeys, TokenKeys, fetch, fetch_validator, is_url
+from moldau.security.sasl.oauthbearer.token import ClaimRules, InvalidToken
+from tests.security.sasl.exchanges import NOW_MS
+from tests.security.sasl.tokens import jwk, jwks, token
+
+WAIT_S_MAX = 20.0
+
+
+@pytest.mark.parametrize(
+    ("url", "is_one"),
+    [
+        ("https://issuer.example.org/keys", True),
+        ("file:///etc/jwks.json", True),
+        ("http://issuer.example.org/keys", False),
+        ("https:///keys", False),
+        ("ftp://issuer.example.org/keys", False),
+        ("/etc/jwks.json", False),
+        ("", False),
+    ],
+)
+def test_keys_come_over_https_or_from_a_file(url: str, is_one: bool) -> None:
+    assert is_url(url) is is_one
+
+
+def test_a_file_that_is_none_is_told_with_its_url(tmp_path: Path) -> None:
+    url = (tmp_path / "jwks.json").as_uri()
+    with pytest.raises(NoKeys, match=r"jwks\.json: No such file"):
+        fetch(url)
+    (tmp_path / "jwks.json").write_bytes(b"{}")
+    with pytest.raises(NoKeys, match="no list"):
+        fetch_validator(url, ClaimRules())
+    (tmp_path / "jwks.json").write_bytes(bytes(token_keys.JWKS_BYTES_MAX + 1))
+    with pytest.raises(NoKeys, match="more than"):
+        fetch(url)
+
+
+async def until_valid(keys: TokenKeys, signed: str) -> None:
+    async with asyncio.timeout(WAIT_S_MAX):
+        while True:
+            try:
+                keys.validate(signed, NOW_MS)
+                return
+            except InvalidToken:
+                await asyncio.sleep(0.01)
+
+
+def running(path: Path, test: Any, **more: Any) -> None:
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as executor:
+            settings = {"refresh_s": 3_600.0, "backoff_s": (0.01, 0.02), "executor": executor, **more}
+            keys = TokenKeys(path.as_uri(), ClaimRules(), **settings)
+            task = asyncio.create_task(keys.run())
+            try:
+                await asyncio.wait_for(test(keys), WAIT_S_MAX)
+            finally:
+                task.cancel()
+
+    asyncio.run(run())
+
+
+def test_until_there_are_keys_no_token_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "jwks.json"
+
+    async def test(keys: TokenKeys) -> None:
+        with pytest.raises(InvalidToken, match="not been fetched yet"):
+            keys.validate(token(), NOW_MS)
+        path.write_bytes(jwks(jwk()))
+        await until_valid(keys, token())
+
+    running(path, test)
+
+
+def test_keys_are_fetched_again_by_the_interval(tmp_path: Path) -> None:
+    path = tmp_path / "jwks.json"
+    path.write_bytes(jwks(jwk()))
+
+    async def test(keys: TokenKeys) -> None:
+        await until_valid(keys, token())
+        path.write_bytes(jwks(jwk("ES256")))
+        await until_valid(keys, token("ES256"))
+        with pytest.raises(InvalidToken):
+            keys.validate(token(), NOW_MS)
+
+    running(path, test, refresh_s=0.01)
+
+
+def test_a_token_of_a_new_key_makes_the_keys_be_fetched_earlier_but_not_often(tmp_path: Path) -> None:
+    path = tmp_path / "jwks.json"
+    path.write_bytes(jwks(jwk()))
+    now_s = [time.monotonic()]
+
+    async def test(keys: TokenKeys) -> None:
+        await until_valid(keys, token())
+        path.write_bytes(jwks(jwk("ES256")))
+        for _ in range(20):
+            with pytest.raises(InvalidToken):
+                keys.validate(token("ES256"), NOW_MS)
+            await asyncio.sleep(0.005)
+        now_s[0] += token_keys.EARLIER_S_MIN
+        await until_valid(keys, token("ES256"))
+
+    running(path, test, clock=lambda: now_s[0])
