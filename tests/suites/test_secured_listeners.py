@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, ScramMechanism
 
 from tests.clients.drivers import LineProcess
 from tests.clients.toolchains import tool_host
-from tests.node.securing.secured import MECHANISMS, PASSWORDS, PROTOCOLS, Secured, bearer, running_secured
+from tests.node.securing.secured import MECHANISMS, PASSWORDS, Secured, bearer, running_secured
 from tests.suites import tools
 from tests.suites.tools import Tools
 
@@ -79,7 +79,11 @@ def round_trip(host: LineProcess, bootstrap: str, topic: str, config: str) -> No
 
 @pytest.mark.parametrize(
     ("protocol", "mechanism"),
-    [("SSL", ""), *((protocol, mechanism) for protocol in PROTOCOLS for mechanism in MECHANISMS)],
+    [
+        ("SSL", ""),
+        *(("SASL_SSL", mechanism) for mechanism in MECHANISMS),
+        *(pytest.param("SASL_PLAINTEXT", mechanism, marks=pytest.mark.long) for mechanism in MECHANISMS),
+    ],
 )
 def test_javas_clients(protocol: str, mechanism: str, secured: Secured, host: LineProcess, tmp_path: Path) -> None:
     config = written(tmp_path / "client.properties", settings(secured, protocol, mechanism))

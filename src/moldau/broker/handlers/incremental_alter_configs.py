@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 
 from moldau.broker.api import api
-from moldau.broker.certificate_changes import refused_certificates
 from moldau.broker.config_resources import denied_changes, resource_of, without
 from moldau.broker.context import Context
 from moldau.broker.loggers import LevelChange, change_levels
@@ -64,6 +63,8 @@ async def incremental_alter_configs(
         (loggers if is_ours else others).append(each)
     altered: list[AlteredResource] = []
     if context.services.certificates is not None:
+        from moldau.broker.certificate_changes import refused_certificates  # few brokers have listeners with TLS
+
         # Files are looked at only for those who may name them.
         allowed = without(others, denied_changes(context, others))
         altered = await refused_certificates(allowed, context.services)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-NOT_YET = "Listeners of this version are PLAINTEXT only: it makes certificates, and its brokers can't use them yet."
-
 
 def broker_settings(identity: Path, authority: Path, password: str | None) -> str:
     """With a password those of the PKCS12 store."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from moldau.cli.certs.client_settings import NOT_YET, broker_settings, client_settings
+from moldau.cli.certs.client_settings import broker_settings, client_settings
 from moldau.cli.certs.files import AUTHORITY, AUTHORITY_KEY, PUBLIC, SECRET, file_stem, read_file, write_files
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import add_output_option, print_rows
@@ -114,7 +114,7 @@ def make_server(options: Namespace, now: datetime) -> int:
     path = options.dir / f"{file_stem(options.host[0])}.pem"
     password = _write_identity(path, made, options, force=options.force)
     trusted = (options.dir / AUTHORITY).resolve()
-    print(f"\n{broker_settings(path.resolve(), trusted, password)}\n{NOT_YET}\n")
+    print(f"\n{broker_settings(path.resolve(), trusted, password)}\n")
     print(client_settings(trusted, identity=None, password=None), end="")
     return OK
 
@@ -127,7 +127,7 @@ def make_client(options: Namespace, now: datetime) -> int:
     path = options.dir / f"{stem}.pem"
     password = _write_identity(path, made, options, force=options.force)
     trusted = (options.dir / AUTHORITY).resolve()
-    print(f"\n{client_settings(trusted, identity=path.resolve(), password=password)}\n{NOT_YET}")
+    print(f"\n{client_settings(trusted, identity=path.resolve(), password=password)}")
     return OK
 
 
