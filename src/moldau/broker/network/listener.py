@@ -32,6 +32,7 @@ LOGGER = logging.getLogger(__name__)
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
+_SECURED_ACCEPTS_PER_TURN = 8  # a handshake or a gate for each: together a millisecond
 _PAUSE_S = 0.1
 _THROTTLED_MAX = 100  # connections of hosts that connect too fast, which are held for a moment; others end at once
 _WORK_S_MAX = 20.0  # for requests under way when the broker stops: 10,000 partitions are made in 13 s
@@ -192,7 +193,7 @@ class Listener:
     def _accept(self) -> None:
         assert self._socket is not None
         assert self._loop is not None
-        for _ in range(_ACCEPTS_PER_TURN):
+        for _ in range(_ACCEPTS_PER_TURN if self._door is None else _SECURED_ACCEPTS_PER_TURN):
             if self._must_wait():
                 return
             try:
