@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ import pytest
 from moldau.node.securing import token_keys
 from moldau.node.securing.token_keys import NoKeys, TokenKeys, fetch, fetch_validator, is_url
 from moldau.security.sasl.oauthbearer.token import ClaimRules, InvalidToken
+from tests.node.securing.secured import make_keys
 from tests.security.sasl.exchanges import NOW_MS
 from tests.security.sasl.tokens import jwk, jwks, token
 
@@ -45,6 +49,39 @@ def test_a_file_that_is_none_is_told_with_its_url(tmp_path: Path) -> None:
     (tmp_path / "jwks.json").write_bytes(bytes(token_keys.JWKS_BYTES_MAX + 1))
     with pytest.raises(NoKeys, match="more than"):
         fetch(url)
+
+
+class Keys(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_there = self.path == "/keys"
+        self.send_response(200 if is_there else 302)
+        self.send_header("Location", "/keys")
+        self.end_headers()
+        self.wfile.write(jwks(jwk()) if is_there else b"")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_keys_over_https_are_those_of_a_trusted_host_and_no_other_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = make_keys(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(keys.broker)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Keys) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"https://localhost:{server.server_port}"
+        with pytest.raises(NoKeys, match=r"(?i)certificate.verify.failed"):
+            fetch(f"{url}/keys")
+        monkeypatch.setenv("SSL_CERT_FILE", str(keys.trusted))
+        assert fetch_validator(f"{url}/keys", ClaimRules()).validate(token(), NOW_MS).principal == "alice"
+        with pytest.raises(NoKeys, match="302"):
+            fetch(f"{url}/moved")
+        server.shutdown()
+    with pytest.raises(NoKeys, match="localhost"):
+        fetch(f"{url}/keys")
 
 
 async def until_valid(keys: TokenKeys, signed: str) -> None:

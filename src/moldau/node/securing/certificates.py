@@ -113,8 +113,11 @@ class Certificates:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._has_changed.wait(), LOOK_S)
             self._has_changed.clear()
-            for name, kept in self._listeners.items():
-                await self._look(listener_security(self._current(), name), kept)
+            try:
+                for name, kept in self._listeners.items():
+                    await self._look(listener_security(self._current(), name), kept)
+            except Exception:  # whatever it is, certificates that come later are looked at, too
+                LOGGER.exception("certificates could not be looked at")
 
     async def _look(self, security: ListenerSecurity, kept: _Kept) -> None:
         settings = tls_settings(security)

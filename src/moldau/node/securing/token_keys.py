@@ -12,8 +12,8 @@ import logging
 import ssl
 from collections.abc import Callable
 from concurrent.futures import Executor
+from http.client import HTTPException
 from time import monotonic
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, OpenerDirector, UnknownHandler, url2pathname
 
@@ -52,7 +52,7 @@ def fetch(url: str) -> bytes:
                 if answer.status != 200:
                     raise NoKeys(f"{url} answers {answer.status}")
                 content = answer.read(JWKS_BYTES_MAX + 1)
-    except (OSError, URLError) as wrong:
+    except (OSError, HTTPException, ValueError) as wrong:
         raise NoKeys(f"{url}: {getattr(wrong, 'strerror', None) or getattr(wrong, 'reason', None) or wrong}") from None
     if len(content) > JWKS_BYTES_MAX:
         raise NoKeys(f"{url} has more than {JWKS_BYTES_MAX} bytes")
@@ -106,14 +106,13 @@ class TokenKeys:
     async def run(self) -> None:
         failures = 0
         while True:
-            first, longest = self._backoff_s
-            wait_s = self._refresh_s if failures == 0 else min(longest, first * 2 ** min(failures - 1, 20))
             try:
                 self._validator = await self._fetched()
             except NoKeys as wrong:
                 failures += 1
                 if failures == 1:
                     LOGGER.warning("the keys of OAUTHBEARER's tokens can't be fetched: %s", wrong)
+                first, longest = self._backoff_s
                 wait_s = min(longest, first * 2 ** min(failures - 1, 20))
             else:
                 if failures:
