@@ -26,6 +26,7 @@ from moldau.controller.settings.scram_credentials import (
     UserResult,
     decide_alter_scram_credentials,
     describe_scram_credentials,
+    fake_credentials,
 )
 from moldau.core.errors import ErrorCode
 from moldau.security.sasl.scram.client import ScramClient
@@ -211,3 +212,25 @@ def test_a_broker_starts_without_the_modules_of_logins() -> None:
     light = {"moldau.security.sasl", "moldau.security.sasl.scram", "moldau.security.sasl.scram.credential"}
     assert {name for name in loaded if name.startswith("moldau.security.sasl")} == light
     assert not {"jwt", "cryptography", "moldau.security.jaas"} & set(loaded)
+
+
+def test_made_up_credentials_come_from_a_secret_that_is_kept_with_the_first_user() -> None:
+    def with_secret(image: ClusterImage, user: str, secret: bytes) -> ClusterImage:
+        return apply(image, decide_alter_scram_credentials(image, (), [upsertion(user)], new_secret=secret).records)
+
+    first = with_secret(cluster(), "alice", b"one")
+    second = with_secret(first, "bob", b"another")
+    assert fake_credentials(first) == fake_credentials(second) == FakeCredentials(b"one")
+    restored = apply(ClusterImage(), tuple(snapshot_records(second)))
+    assert fake_credentials(restored) == FakeCredentials(b"one")
+
+
+def test_nobody_sees_or_becomes_the_user_whose_credential_is_the_secret() -> None:
+    decision = decide_alter_scram_credentials(cluster(), (), [upsertion("alice")], new_secret=b"one")
+    assert decision.reply == [UserResult("alice")]
+    image = apply(cluster(), decision.records)
+    assert [each.user for each in describe_scram_credentials(image, None)] == ["alice"]
+    assert describe_scram_credentials(image, [""])[0].error is ErrorCode.RESOURCE_NOT_FOUND
+    assert ImageCredentials(lambda: image).lookup("", SHA_256) is None
+    _, refused = alter(image, deletions=(CredentialDeletion("", SHA_256),))
+    assert refused[0].error is ErrorCode.UNACCEPTABLE_CREDENTIAL
