@@ -1,0 +1,60 @@
+"""What a client logs in with, from the login module of its `sasl.jaas.config`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from moldau.security.jaas import InvalidJaasConfig, LoginModule
+from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
+from moldau.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, SaslClient
+
+CLIENT_MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
+NONCE_BYTES: Final = 24
+
+
+def client_credentials(
+    mechanism: str, module: LoginModule, *, bearer_token: Callable[[], str] | None = None
+) -> ClientCredentials:
+    """InvalidJaasConfig if the module lacks what its mechanism needs. `bearer_token` is asked for each login."""
+    if mechanism == OAUTHBEARER:
+        if bearer_token is None:
+            raise InvalidJaasConfig("OAUTHBEARER needs a token: set sasl.oauthbearer.token.endpoint.url")
+        return ClientCredentials(mechanism, partial(_oauthbearer, bearer_token))
+    if mechanism not in CLIENT_MECHANISMS:
+        why = "is not supported" if mechanism == GSSAPI else "is unknown"
+        raise InvalidJaasConfig(f"a login by {mechanism} {why}; expected one of {', '.join(CLIENT_MECHANISMS)}")
+    user, password = module.username, module.password
+    if not user or not password:
+        missing = "password" if user else "username"
+        raise InvalidJaasConfig(f"{mechanism} logs in with username and password, and {missing} is not set")
+    if mechanism == PLAIN:
+        if "\0" in user or "\0" in password:
+            raise InvalidJaasConfig("PLAIN's username and password can't have a NUL in them")
+        return ClientCredentials(mechanism, partial(_plain, user, password))
+    return ClientCredentials(mechanism, partial(_scram, mechanism, user, password, module.is_token_auth))
+
+
+def _plain(user: str, password: str) -> SaslClient:
+    from moldau.security.sasl.plain import PlainClient
+
+    return PlainClient(user, password)
+
+
+def _scram(mechanism: str, user: str, password: str, is_by_token: bool) -> SaslClient:
+    from moldau.security.sasl.scram.client import ScramClient
+    from moldau.security.sasl.scram.credential import ScramMechanism
+
+    kind = next(each for each in ScramMechanism if each.mechanism_name == mechanism)
+    return ScramClient(kind, user, password, secrets.token_urlsafe(NONCE_BYTES), is_by_token)
+
+
+def _oauthbearer(bearer_token: Callable[[], str]) -> SaslClient:
+    from moldau.security.sasl.oauthbearer.client import OAuthBearerClient
+
+    try:
+        return OAuthBearerClient(bearer_token())
+    except OSError as wrong:
+        raise LoginFailed(f"OAUTHBEARER's token can't be had: {wrong.strerror or 'no answer'}") from None
