@@ -17,13 +17,27 @@ from typing import Any, Protocol
 
 from moldau.core.errors import ProtocolViolation
 from moldau.core.limits import CHANNEL_RESPONSE_BYTES_MAX, FRAME_BYTES_MAX
-from moldau.replication.channel_connection import ChannelError, Connection, TimedOut, Unreachable
+from moldau.replication.channel_connection import (
+    AuthenticationFailed,
+    ChannelError,
+    Connection,
+    TimedOut,
+    Unreachable,
+)
 from moldau.wire.codec import decoder, encode_parts, is_flexible
 from moldau.wire.frame import RequestHeader, read_response_header, request_parts
 from moldau.wire.messages.registry import RESPONSES
 from moldau.wire.schema import Message
 
-__all__ = ["BrokerChannel", "BrokerChannels", "ChannelError", "TimedOut", "Unreachable", "ask_while"]
+__all__ = [
+    "AuthenticationFailed",
+    "BrokerChannel",
+    "BrokerChannels",
+    "ChannelError",
+    "TimedOut",
+    "Unreachable",
+    "ask_while",
+]
 
 # Kafka's defaults for the clients inside its brokers, reconnect.backoff.ms and reconnect.backoff.max.ms.
 BACKOFF_MS = 50
@@ -48,6 +62,14 @@ class Channel(Protocol):
     def ask(self, request: Message, version: int, *, timeout_ms: int) -> Awaitable[Any]: ...
 
 
+class Security(Protocol):
+    """What protects a channel: TLS, SASL or both. A plain channel has none."""
+
+    async def secure(self, plain: socket.socket, host: str, made: Callable[[], Connection]) -> Connection:
+        """A connection that may ask, over a socket that is connected. AuthenticationFailed, ChannelError or OSError."""
+        ...
+
+
 class BrokerChannel:
     """One connection to one broker."""
 
@@ -64,6 +86,7 @@ class BrokerChannel:
         "_not_before_s",
         "_on_unreachable",
         "_response_bytes_max",
+        "_security",
     )
 
     def __init__(
@@ -75,6 +98,7 @@ class BrokerChannel:
         on_unreachable: Callable[[int], None],
         jitter: Callable[[], float] = random.random,
         response_bytes_max: int = CHANNEL_RESPONSE_BYTES_MAX,
+        security: Security | None = None,
     ) -> None:
         self._broker_id = broker_id
         self._endpoint_of = endpoint_of
@@ -82,6 +106,7 @@ class BrokerChannel:
         self._on_unreachable = on_unreachable
         self._jitter = jitter
         self._response_bytes_max = response_bytes_max
+        self._security = security
         self._connection: Connection | None = None
         self._connecting: Future[Connection] | None = None
         self._correlation_id = -1
@@ -179,6 +204,8 @@ class BrokerChannel:
                 raise Unreachable(f"{where}: connection refused") from wrong
             if isinstance(wrong, TimeoutError):
                 raise TimedOut(f"{where}: no answer in {CONNECT_S_MAX:g} s") from wrong
+            if isinstance(wrong, AuthenticationFailed):
+                raise AuthenticationFailed(f"{where}: {wrong}") from None
             raise ChannelError(f"{where}: {wrong}") from wrong
         # A peer that takes connections and answers nothing gets pauses that grow, too: the first answer ends them.
         self._back_off(loop.time())
@@ -196,25 +223,27 @@ class BrokerChannel:
             wrong: OSError | None = None
             for family, kind, protocol, _, address in found:
                 try:
-                    return await self._connect_to(address, family, kind, protocol)
+                    return await self._connect_to(address, family, kind, protocol, endpoint.host)
                 except OSError as refused:
                     wrong = refused
         raise wrong or OSError(f"{endpoint.host} has no address")
 
-    async def _connect_to(self, address: Any, family: int, kind: int, protocol: int) -> Connection:
+    async def _connect_to(self, address: Any, family: int, kind: int, protocol: int, host: str) -> Connection:
         loop = asyncio.get_running_loop()
         plain = socket.socket(family, kind, protocol)
         try:
             plain.setblocking(False)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(plain, address)
-            _, connection = await loop.create_connection(
-                lambda: Connection(self._broker_id, self._response_bytes_max), sock=plain
-            )
+            if self._security is not None:
+                return await self._security.secure(plain, host, self._new_connection)
+            return (await loop.create_connection(self._new_connection, sock=plain))[1]
         except BaseException:
             plain.close()
             raise
-        return connection
+
+    def _new_connection(self) -> Connection:
+        return Connection(self._broker_id, self._response_bytes_max)
 
     def _back_off(self, now_s: float) -> None:
         pause_ms = min(BACKOFF_MS << min(self._failures, 16), BACKOFF_MS_MAX)
@@ -241,12 +270,14 @@ class BrokerChannels:
         *,
         client_id: str,
         jitter: Callable[[], float] = random.random,
+        security: Security | None = None,
     ) -> None:
         self.on_unreachable: Callable[[int], None] | None = None
         """Told, with a broker's id, when its port refuses or a connection broke under a question."""
         self._endpoint_of = endpoint_of
         self._client_id = client_id
         self._jitter = jitter
+        self._security = security
         self._channels: dict[tuple[int, str], BrokerChannel] = {}
 
     def to(self, broker_id: int, purpose: str) -> BrokerChannel:
@@ -258,6 +289,7 @@ class BrokerChannels:
                 client_id=self._client_id,
                 on_unreachable=self._unreachable,
                 jitter=self._jitter,
+                security=self._security,
             )
         return channel
 

@@ -30,6 +30,10 @@ class TimedOut(ChannelError):
     """Nothing was heard in time, which says nothing about the process: it may be busy, or the network between."""
 
 
+class AuthenticationFailed(ChannelError):
+    """The two ends do not trust each other. The process at the other end lives, or nobody could have said so."""
+
+
 class Connection(BufferedProtocol):
     """Answers come in the order of the questions, by their correlation ids."""
 
@@ -38,12 +42,13 @@ class Connection(BufferedProtocol):
         "_broker_id",
         "_failure",
         "_frame",
+        "_held",
         "_pending",
-        "_response_bytes_max",
         "_small",
         "_transport",
         "_writable",
         "is_lost",
+        "response_bytes_max",
     )
 
     def __init__(self, broker_id: int, response_bytes_max: int) -> None:
@@ -51,11 +56,12 @@ class Connection(BufferedProtocol):
         self.is_lost: Future[bool] = loop.create_future()
         """Done when the connection is; True if that is evidence of a process that is gone."""
         self._broker_id = broker_id
-        self._response_bytes_max = response_bytes_max
+        self.response_bytes_max = response_bytes_max
         self._pending: deque[tuple[int, Future[memoryview]]] = deque()
         self._failure: ChannelError | None = None
         self._transport: asyncio.Transport | None = None
         self._writable: Future[None] | None = None  # while the other end does not read as fast as we write
+        self._held: Future[None] | None = None  # while this end logs in again
         self._small = memoryview(bytearray(SMALL_BYTES))
         self._frame: memoryview | None = None  # a large response that has begun
         self._at = 0  # how much was received of it, or of what is in the buffer for small ones
@@ -66,8 +72,18 @@ class Connection(BufferedProtocol):
         return self._failure is None
 
     async def writable(self) -> None:
-        while self._writable is not None and self._failure is None:
-            await asyncio.shield(self._writable)
+        while (waited := self._writable or self._held) is not None and self._failure is None:
+            await asyncio.shield(waited)
+
+    def hold(self) -> None:
+        """Nothing but what comes by `send` goes out until `release`: a broker takes no other request in a login."""
+        assert self._held is None, "one login at a time"
+        self._held = asyncio.get_running_loop().create_future()
+
+    def release(self) -> None:
+        if self._held is not None:
+            self._held.set_result(None)
+            self._held = None
 
     def send(self, parts: list[Any], correlation_id: int) -> Future[memoryview]:
         """The frame that answers, without its size. It has memory of its own."""
@@ -97,6 +113,7 @@ class Connection(BufferedProtocol):
             self._failure, is_evidence = self._cause(exc)
         self._fail_pending(self._failure)
         self.resume_writing()
+        self.release()
         self.is_lost.set_result(is_evidence)
 
     def pause_writing(self) -> None:
@@ -137,7 +154,7 @@ class Connection(BufferedProtocol):
         at, end, small = 0, self._at, self._small
         while end - at >= SIZE_BYTES and self._failure is None:
             size = int.from_bytes(small[at : at + SIZE_BYTES], "big", signed=True)
-            if not CORRELATION_BYTES <= size <= self._response_bytes_max:
+            if not CORRELATION_BYTES <= size <= self.response_bytes_max:
                 self.fail(ChannelError(f"broker {self._broker_id} sent a frame of {size} bytes"))
                 return
             begin = at + SIZE_BYTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 from contextlib import suppress
@@ -12,7 +13,7 @@ from typing import Any
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ProtocolViolation
 from moldau.security.principals import Principal
-from moldau.security.sasl.login import Login, LoginSettings, Step
+from moldau.security.sasl.login import Login, LoginSettings, State, Step
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decode, encode_parts
 from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_header, response_parts
@@ -37,19 +38,38 @@ SUPPORTED = {
 class LoginServer:
     """Each connection has a thread. `principals` are those of the Metadata requests that came, in order."""
 
-    def __init__(self, settings: LoginSettings, handshake_version: int = 1) -> None:
+    def __init__(
+        self,
+        settings: LoginSettings | None,
+        handshake_version: int = 1,
+        *,
+        context: ssl.SSLContext | None = None,
+        cluster_id: str = "logins",
+    ) -> None:
+        """Without settings nobody has to log in; with a context it speaks TLS."""
         self._settings = settings
+        self._context = context
+        self._cluster_id = cluster_id
         supported = SUPPORTED | {ApiKey.SASL_HANDSHAKE: (0, handshake_version)}
         if handshake_version == 0:
             del supported[ApiKey.SASL_AUTHENTICATE]
         self._versions = [ApiVersion(key, *versions) for key, versions in supported.items()]
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._connections: list[socket.socket] = []
+        self._accepted = 0
         self.port: int = self._listening.getsockname()[1]
         self.principals: list[Principal] = []
         self.failures: list[str] = []
         self.raw_tokens = 0
         self.reauthenticated = threading.Event()
+        self.is_silent = threading.Event()
+        """Whether Metadata requests are left without an answer; `asked` is set when one came."""
+        self.asked = threading.Event()
+
+    @property
+    def connections(self) -> int:
+        """How many there were."""
+        return self._accepted
 
     @property
     def address(self) -> str:
@@ -62,27 +82,49 @@ class LoginServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.hang_up()
+        self._listening.close()
+
+    def hang_up(self) -> None:
+        """As a process does that ends: nobody says goodbye."""
         for each in (self._listening, *self._connections):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+                socket.socket.shutdown(each, socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 connection, _ = self._listening.accept()
                 self._connections.append(connection)
+                self._accepted += 1
                 threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
-        login: Login | None = Login(self._settings)
-        with suppress(OSError, EOFError, ProtocolViolation), connection:
+    def _serve(self, accepted: socket.socket) -> None:
+        is_open = self._settings is None
+        login: Login | None = Login(
+            self._settings or LoginSettings({}), State.COMPLETE if is_open else State.INITIAL_REQUEST
+        )
+        with suppress(OSError, EOFError, ProtocolViolation), accepted, self._speaking(accepted) as connection:
             while login is not None:
                 size = struct.unpack(">i", receive(connection, 4))[0]
                 limit = login.receive_bytes_max
                 if limit is not None and not 0 <= size <= limit:
                     return
                 login = self._answer(connection, login, memoryview(receive(connection, size)))
+
+    def _speaking(self, accepted: socket.socket) -> socket.socket:
+        if self._context is None:
+            return accepted
+        connection = self._context.wrap_socket(accepted, server_side=True, do_handshake_on_connect=False)
+        self._connections.append(connection)
+        try:
+            connection.do_handshake()
+        except ssl.SSLError:
+            while socket.socket.recv(connection, 65_536):  # what is not read would cost the client the alert
+                pass
+            connection.close()
+            raise
+        return connection
 
     def _answer(self, connection: socket.socket, login: Login, frame: memoryview) -> Login | None:
         now_ms = SystemClock().now_ms()
@@ -109,8 +151,11 @@ class LoginServer:
             step = login.authenticate(request.auth_bytes, now_ms=now_ms)
         else:
             self.principals.append(login.principal)
+            if self.is_silent.is_set():
+                self.asked.set()
+                return login
             brokers = [MetadataResponseBroker(0, "127.0.0.1", self.port)]
-            send(connection, header, MetadataResponse(brokers=brokers, controller_id=0, cluster_id="logins"))
+            send(connection, header, MetadataResponse(brokers=brokers, controller_id=0, cluster_id=self._cluster_id))
             return login
         send(connection, header, step.response)
         return self._next(step)

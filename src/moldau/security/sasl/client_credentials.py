@@ -57,4 +57,4 @@ def _oauthbearer(bearer_token: Callable[[], str]) -> SaslClient:
     try:
         return OAuthBearerClient(bearer_token())
     except OSError as wrong:
-        raise LoginFailed(f"OAUTHBEARER's token can't be had: {wrong.strerror or 'no answer'}") from None
+        raise LoginFailed(f"SASL OAUTHBEARER: the token can't be had: {wrong.strerror or 'no answer'}") from None

@@ -91,19 +91,18 @@ class _Login:
         return self._ask(SaslHandshakeRequest(self.credentials.mechanism), HANDSHAKE_VERSION, self._agreed)
 
     def _agreed(self, frame: memoryview) -> Asking:
-        mechanism = self.credentials.mechanism
-        response: SaslHandshakeResponse = _decoded(frame, SaslHandshakeResponse, HANDSHAKE_VERSION)
-        enabled = ", ".join(_shown(each) for each in response.mechanisms[:10]) or "none"
+        response: SaslHandshakeResponse = self._decoded(frame, SaslHandshakeResponse, HANDSHAKE_VERSION)
         if response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-            raise LoginFailed(f"SASL mechanism {mechanism} is not enabled there; enabled are {enabled}")
+            enabled = ", ".join(_shown(each) for each in response.mechanisms[:10]) or "none"
+            raise self._failed(f"the mechanism is not enabled there; enabled are {enabled}")
         if response.error_code != ErrorCode.NONE:
-            raise LoginFailed(f"the SASL handshake for {mechanism} was refused: {_name(response.error_code)}")
+            raise self._failed(f"the handshake was refused: {_name(response.error_code)}")
         return _Login(self.credentials, self.client_id, self.asked + 1)._respond(self.credentials.begin(), b"")
 
     def _respond(self, exchange: SaslClient, challenge: bytes) -> Asking:
         response = self._evaluated(exchange, challenge)
         if response is None:
-            raise LoginFailed(f"{self.credentials.mechanism}: there is nothing to say to the server")
+            raise self._failed("there is nothing to say to the server")
         return self._send(response)
 
     def _send(self, response: Response) -> Asking:
@@ -115,9 +114,9 @@ class _Login:
         return self._ask(SaslAuthenticateRequest(response.token), AUTHENTICATE_VERSION, answered)
 
     def _challenged(self, exchange: SaslClient, frame: memoryview) -> Asking | Authenticated:
-        answer: SaslAuthenticateResponse = _decoded(frame, SaslAuthenticateResponse, AUTHENTICATE_VERSION)
+        answer: SaslAuthenticateResponse = self._decoded(frame, SaslAuthenticateResponse, AUTHENTICATE_VERSION)
         if answer.error_code != ErrorCode.NONE:
-            raise LoginFailed(_shown(answer.error_message or "") or _name(answer.error_code))
+            raise self._failed(_shown(answer.error_message or "") or _name(answer.error_code))
         response = self._evaluated(exchange, bytes(answer.auth_bytes))
         if response is not None:
             return self._send(response)
@@ -127,19 +126,21 @@ class _Login:
         try:
             return exchange.evaluate(challenge)
         except SaslError as wrong:
-            raise LoginFailed(f"{self.credentials.mechanism}: {wrong}") from None
+            raise self._failed(str(wrong)) from None
 
     def _ask(self, request: Message, version: int, take: _Taking) -> Asking:
         header = RequestHeader(request.API_KEY, version, self.asked, self.client_id)
         parts = request_parts(header, encode_parts(request, version), is_flexible=is_flexible(type(request), version))
         return Asking(b"".join(parts), self.asked, take)
 
+    def _decoded(self, frame: memoryview, response: type[Message], version: int) -> Any:
+        try:
+            return decoder(response, version)(frame, read_response_header(frame, response, version)[1])[0]
+        except ProtocolViolation as violation:
+            raise self._failed(f"what came is no {response.__name__} v{version}: {violation}") from None
 
-def _decoded(frame: memoryview, response: type[Message], version: int) -> Any:
-    try:
-        return decoder(response, version)(frame, read_response_header(frame, response, version)[1])[0]
-    except ProtocolViolation as violation:
-        raise LoginFailed(f"what came is no {response.__name__} v{version}: {violation}") from None
+    def _failed(self, why: str) -> LoginFailed:
+        return LoginFailed(f"SASL {self.credentials.mechanism}: {why}")
 
 
 def _shown(told: str) -> str:
