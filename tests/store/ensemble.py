@@ -9,8 +9,9 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.apache_kafka import free_ports
 from tests.clients.toolchains import built, run, sources
@@ -38,8 +39,17 @@ def jars() -> Path:
 class Ensemble:
     """Servers 0 to n-1, each of which can be killed and started again."""
 
-    def __init__(self, directory: Path, *, count: int = 3) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        count: int = 3,
+        settings: Mapping[str, object] | None = None,
+        java_options: Sequence[str] = (),
+    ) -> None:
         self.directory = directory
+        self._settings = dict(settings or {})
+        self._java_options = list(java_options)
         self.clock = JumpingClock(directory)
         ports = free_ports(3 * count)
         self.ports = ports[:count]
@@ -63,6 +73,7 @@ class Ensemble:
         command = [
             "java",
             *options,
+            *self._java_options,
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             "-Dzookeeper.fastleader.maxNotificationInterval=500",  # else a server alone asks less and less often
             "-cp",
@@ -120,13 +131,14 @@ class Ensemble:
             "4lw.commands.whitelist": "*",
             "forceSync": "no",
             **{f"server.{n + 1}": f"127.0.0.1:{a}:{b}" for n, (a, b) in enumerate(self._members)},
+            **self._settings,
         }
         (home / "zoo.cfg").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
 @contextlib.contextmanager
-def running_ensemble(directory: Path) -> Iterator[Ensemble]:
-    ensemble = Ensemble(directory)
+def running_ensemble(directory: Path, **options: Any) -> Iterator[Ensemble]:
+    ensemble = Ensemble(directory, **options)
     try:
         for number in range(len(ensemble.ports)):
             ensemble.start(number)

@@ -9,12 +9,13 @@ import math
 import socket
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kazoo.client import KazooClient, TransactionRequest
 from kazoo.exceptions import (
     BadVersionError,
     ConnectionClosedError,
+    ConnectionDropped,
     ConnectionLoss,
     KazooException,
     NodeExistsError,
@@ -46,6 +47,9 @@ from moldau.store.tree.client import (
 )
 from moldau.store.tree.connect_string import ConnectString
 
+if TYPE_CHECKING:  # an ensemble that is open needs none of it
+    from moldau.store.zookeeper.security import ZookeeperSecurity
+
 # kazoo writes one byte for each request that it has not sent to a pipe that holds 278, and then waits.
 REQUESTS_MAX = 64
 CONNECT_TIMEOUT_SHARE = 6  # of a session, over all servers: a silent server must leave time to try the others
@@ -68,7 +72,9 @@ class ZookeeperClient:
 
     service = "ZooKeeper"
 
-    def __init__(self, servers: ConnectString, *, session_timeout_ms: int) -> None:
+    def __init__(
+        self, servers: ConnectString, *, session_timeout_ms: int, security: ZookeeperSecurity | None = None
+    ) -> None:
         self.servers = servers
         self.session_timeout_s = self._wanted_timeout_s = session_timeout_ms / 1000
         self.session_id: int | None = None
@@ -79,6 +85,9 @@ class ZookeeperClient:
         self._room = asyncio.Semaphore(REQUESTS_MAX)
         self._is_closed = False
         self._socket: socket.socket | None = None
+        self._security = security
+        self._logs_in = security is not None and security.user is not None
+        self._refused = ""  # why the last connection was not secured, for people
         handler = SequentialThreadingHandler()
         self._create_connection = handler.create_connection
         handler.create_connection = self._open_connection
@@ -112,7 +121,8 @@ class ZookeeperClient:
             async with asyncio.timeout(limit_s):
                 await self._connected.wait()
         except TimeoutError:
-            raise Unreachable(f"no ZooKeeper server of {self.servers} has answered for {limit_s:g} s") from None
+            why = f"; {self._refused}" if self._refused else ""
+            raise Unreachable(f"no ZooKeeper server of {self.servers} has answered for {limit_s:g} s{why}") from None
         if self._is_closed:
             raise StoreError("the metadata store is closed")
 
@@ -166,13 +176,14 @@ class ZookeeperClient:
                 raise self._unexpected(result) if reason is None else TransactionRefused(index, reason)
 
     async def prepare(self, path: str) -> None:
-        await self._ask(lambda kazoo: kazoo.ensure_path_async(self._rooted(path)))
+        await self._ask(lambda kazoo: kazoo.ensure_path_async(self._rooted(path), self._acl(path)))
 
     def drop_connection(self) -> None:
         """kazoo takes requests that it can send for a sign of life, and would go on for a quarter of an hour."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+                # By TCP's own: that of a TLS socket forgets the session, and kazoo's thread would read ciphertext.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     async def stop(self) -> None:
         """kazoo waits for its threads, and they for the network: that has no place on the loop, nor at its end."""
@@ -230,7 +241,7 @@ class ZookeeperClient:
             case Check(version=version):
                 transaction.check(path, ANY_VERSION if version is None else version)
             case Create(data=data, ephemeral=ephemeral):
-                transaction.create(path, data, ephemeral=ephemeral)
+                transaction.create(path, data, acl=self._acl(operation.path), ephemeral=ephemeral)
             case Change(data=data, version=version):
                 transaction.set_data(path, data, ANY_VERSION if version is None else version)
             case Delete(version=version):
@@ -239,20 +250,45 @@ class ZookeeperClient:
     def _rooted(self, path: str) -> str:
         return (self.servers.chroot + path).rstrip("/") or "/"
 
+    def _acl(self, path: str) -> list[Any] | None:
+        return None if self._security is None else self._security.acl(path)
+
     # What follows runs on kazoo's threads.
 
     def _open_connection(self, *args: Any, **options: Any) -> Any:
         timeout_s = self._wanted_timeout_s / CONNECT_TIMEOUT_SHARE
-        self._socket = self._create_connection(*args, **{**options, "timeout": timeout_s})
-        return self._socket
+        opened = self._create_connection(*args, **{**options, "timeout": timeout_s})
+        if self._security is not None:
+            opened = self._trusted(self._security.secured, opened, options["hostname"], timeout_s)
+        self._socket = opened
+        return opened
+
+    def _trusted(self, securing: Callable[..., Any], *args: Any) -> Any:
+        """What it gives; a failure is told once, and is one more connection that kazoo has to make anew."""
+        from moldau.store.zookeeper.security import NotTrusted
+
+        try:
+            return securing(*args)
+        except NotTrusted as wrong:
+            if str(wrong) != self._refused:
+                LOGGER.warning("ZooKeeper at %s: %s", self.servers, wrong)
+            self._refused = str(wrong)
+            raise ConnectionDropped(str(wrong)) from None
 
     def _connect(self, *args: Any) -> Any:
         """kazoo keeps what it and the server agreed on to itself; two thirds of it are how long it waits to read."""
         read_timeout_ms, connect_timeout_ms = self._negotiate(*args)
         self.session_timeout_s = min(self._wanted_timeout_s, read_timeout_ms * 1.5 / 1000)
+        if self._logs_in:
+            assert self._security is not None, "it names the user"
+            self._trusted(self._security.log_in, self._kazoo._connection, connect_timeout_ms / 1000)
+            self._on_loop(self._change_state, KazooState.CONNECTED, self._kazoo.client_id[0])
+        self._refused = ""
         return read_timeout_ms, connect_timeout_ms
 
     def _hear_state(self, state: str) -> None:
+        if state == KazooState.CONNECTED and self._logs_in:
+            return  # kazoo says so before the login
         client_id = self._kazoo.client_id if state == KazooState.CONNECTED else None
         self._on_loop(self._change_state, state, client_id[0] if client_id else None)
 
