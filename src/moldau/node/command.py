@@ -248,9 +248,9 @@ def place_of(config: BrokerConfig, options: Namespace) -> Place | None:
 
     if config.metadata_service is None:
         return Place(options.member_of, options.members)
-    from moldau.node.cluster.metadata_service import check_connect
+    from moldau.node.cluster.metadata_service import check_service
 
-    check_connect(config.metadata_service)
+    check_service(config.metadata_service)
     return Place(options.member_of, BROKERS_ANY)
 
 

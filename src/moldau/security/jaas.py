@@ -18,6 +18,7 @@ from moldau.core.limits import JAAS_CHARS_MAX
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTHBEARER_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 
 # The module that each mechanism logs in with.
@@ -28,6 +29,7 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "SCRAM-SHA-512": SCRAM_MODULE,
         "OAUTHBEARER": OAUTHBEARER_MODULE,
         "GSSAPI": KERBEROS_MODULE,
+        "DIGEST-MD5": DIGEST_MODULE,
     }
 )
 CONTROL_FLAGS = frozenset({"REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL"})

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from moldau.core.config.keys.metadata_store import METADATA_STORE_KEYS
+
 _OTHER_LIMITS = "what brokers ask each other for is retried, and limited, in a fixed way"
 _NO_QUORUM = "the broker keeps the cluster's metadata itself; there is no controller quorum"
 _NO_TIERS = "tiered storage is not supported"
@@ -147,10 +149,9 @@ _SASL = Refusal("this key of SASL is not supported", "remove it")
 _KERBEROS = Refusal("GSSAPI is not supported yet", "remove it")
 _BETWEEN_BROKERS = Refusal("TLS and SASL between brokers are not supported yet", f"remove it, {_TRUSTED}")
 _NO_PLUGINS = Refusal("Java classes cannot be loaded", "remove it")
-_ZOOKEEPER_TLS = Refusal("TLS to ZooKeeper is not supported yet", "remove it, and let only brokers reach ZooKeeper")
-_ZOOKEEPER_ACL = Refusal(
-    "nodes in ZooKeeper are open", "remove it, and let only brokers reach ZooKeeper", off=("false",)
-)
+_ZOOKEEPER_TLS = Refusal("this key of TLS to ZooKeeper is not supported", "remove it")
+_NO_REVOCATION = Refusal("revoked certificates are not looked for", "remove it", off=("false",))
+_NETTY = ("org.apache.zookeeper.clientcnxnsocketnetty",)  # what Java needs for TLS
 _MIGRATION = Refusal("there is no controller quorum to migrate to", "remove it", off=("false",))
 _QUOTA = Refusal(
     "a file has no quotas since Kafka 3.0",
@@ -194,8 +195,10 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (Refusal("the metadata is kept in the first directory of log.dirs", "remove it"), "metadata.log.dir"),
     (Refusal("there is no listener for controllers alone", "remove it"), "control.plane.listener.name"),
     (_QUOTA, "quota.producer.default quota.consumer.default"),
-    (_NO_PLUGINS, "zookeeper.clientCnxnSocket"),
-    (_ZOOKEEPER_ACL, "zookeeper.set.acl"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=_NETTY), "zookeeper.clientCnxnSocket"),
+    (_NO_REVOCATION, "zookeeper.ssl.crl.enable zookeeper.ssl.ocsp.enable"),
+    (Refusal("versions are those of zookeeper.ssl.enabled.protocols", "remove it", off=("tls", "tlsv1.2", "tlsv1.3")),
+     "zookeeper.ssl.protocol"),
     (_MIGRATION, "zookeeper.metadata.migration.enable"),
 )  # fmt: skip
 
@@ -232,6 +235,7 @@ def _by_key(rows: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
             yield key, reason
 
 
+_METADATA_STORE = frozenset(each.name for each in METADATA_STORE_KEYS)
 WITHOUT_EFFECT: Mapping[str, str] = MappingProxyType(dict(_by_key(_WITHOUT_EFFECT)))
 REFUSED: Mapping[str, Refusal] = MappingProxyType({key: why for why, keys in _REFUSED for key in keys.split()})
 
@@ -244,7 +248,7 @@ def without_effect(key: str) -> str | None:
 
 def refusal(key: str) -> Refusal | None:
     """Why a start that relies on this key is refused; None when it is not."""
-    if key in SECURING:
+    if key in SECURING or key in _METADATA_STORE:
         return None
     found = REFUSED.get(key)
     return found or next((why for prefix, why in _REFUSED_PREFIXES if key.startswith(prefix)), None)

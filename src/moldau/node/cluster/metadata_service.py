@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,16 @@ async def open_service(service: MetadataService, stop: asyncio.Event) -> TreeSto
 
 def _opening(service: MetadataService) -> Coroutine[Any, Any, TreeStore]:
     """The client's library is imported here: no other broker needs it."""
+    from moldau.store.service_security import service_tls, zookeeper_security
+
     if service.kind == "etcd":
-        from moldau.store.etcd import open_etcd as open_store
+        from moldau.store.etcd import open_etcd
+
+        open_store = partial(open_etcd, tls=service_tls(service))
     else:
-        from moldau.store.zookeeper import open_zookeeper as open_store
+        from moldau.store.zookeeper import open_zookeeper
+
+        open_store = partial(open_zookeeper, security=zookeeper_security(service))
     return open_store(
         service.connect,
         SystemClock(),
@@ -63,8 +70,14 @@ def _opening(service: MetadataService) -> Coroutine[Any, Any, TreeStore]:
     )
 
 
-def check_connect(service: MetadataService) -> None:
-    """ConfigError for a text that names no servers: it is told as every wrong value is."""
+def check_service(service: MetadataService) -> None:
+    """ConfigError for a text that names no servers, and for what protects them if nothing can be made of it."""
+    from moldau.store.service_security import service_tls, zookeeper_security
+
+    if service.kind == "etcd":
+        service_tls(service)
+    else:
+        zookeeper_security(service)
     try:
         ConnectString.parse(service.connect, key=service.key, port=1)
     except InvalidConnectString:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import elapsed_s
 from moldau.store.etcd.http import HttpFailed, HttpServer
@@ -16,6 +16,9 @@ from moldau.store.etcd.watching import Watches
 from moldau.store.store import StoreError
 from moldau.store.tree.client import NO_SESSION, Create, Node, NoNode, Operation, Signal, Unanswered, Unreachable
 from moldau.store.tree.connect_string import ConnectString
+
+if TYPE_CHECKING:
+    from moldau.security.tls.client_contexts import ClientTls
 
 ANSWER_SHARE = 1 / 4  # of a session: how long one server may take, so that another can be asked in time
 KEEP_ALIVE_SHARE = 1 / 6  # of a session: four in what the store takes for its lease
@@ -33,14 +36,14 @@ class EtcdClient:
 
     service = "etcd"
 
-    def __init__(self, servers: ConnectString, *, session_timeout_ms: int) -> None:
+    def __init__(self, servers: ConnectString, *, session_timeout_ms: int, tls: ClientTls | None = None) -> None:
         self.servers = servers
         self.session_timeout_s = session_timeout_ms / 1000
         self.session_id: int | None = None
         self.prolonged_s = -math.inf
         self.on_session_ended: Callable[[], None] | None = None
         hosts = [server.rpartition(":")[::2] for server in servers.servers]
-        self._servers = [HttpServer(host.strip("[]"), int(port)) for host, port in hosts]
+        self._servers = [HttpServer(host.strip("[]"), int(port), tls) for host, port in hosts]
         self._turn = 0
         self._is_failing = False
         self._is_closed = False

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from moldau.security.tls.client_contexts import ClientTls
 
 BODY_BYTES_MAX = 64 * 1024 * 1024  # etcd's own limit for an answer is 2 GB; ours are a part of 512 KB, or many names
 LINE_BYTES_MAX = 65_536
@@ -29,9 +32,10 @@ class Connection(NamedTuple):
 class HttpServer:
     """Connections to one server."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, tls: ClientTls | None = None) -> None:
         self._host = host
         self._port = port
+        self._tls = tls
         self._idle: list[Connection] = []
 
     async def post(self, path: str, body: dict[str, Any]) -> Answer:
@@ -74,8 +78,9 @@ class HttpServer:
 
     async def _open(self) -> Connection:
         try:
-            return Connection(*await asyncio.open_connection(self._host, self._port, limit=LINE_BYTES_MAX))
-        except OSError as wrong:
+            context = None if self._tls is None else self._tls.current().context
+            return Connection(*await asyncio.open_connection(self._host, self._port, limit=LINE_BYTES_MAX, ssl=context))
+        except OSError as wrong:  # those of TLS, too
             raise HttpFailed(str(wrong)) from wrong
 
     async def _send(self, connection: Connection, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str]]:
