@@ -22,7 +22,7 @@ from moldau.security.tls.contexts import client_tls
 from moldau.wire.messages import ApiVersionsRequest, MetadataRequest
 from tests import apache_kafka
 from tests.apache_kafka import ApacheKafka, free_ports
-from tests.coordinator.loops import on_a_loop
+from tests.coordinator.loops import on_a_brokers_loop
 from tests.security.sasl.test_client_login import credentials
 from tests.security.tls.world import World
 
@@ -109,7 +109,7 @@ async def ask(channel: BrokerChannel) -> str:
 
 
 def test_a_broker_with_a_certificate_is_known_by_it(secured: Secured, world: World) -> None:
-    @on_a_loop
+    @on_a_brokers_loop
     async def scenario() -> None:
         channel = channel_to(secured, world, "SSL", None)
         assert await ask(channel) == "bW9sZGF1LW9yYWNsZS0wMQ"
@@ -120,7 +120,7 @@ def test_a_broker_with_a_certificate_is_known_by_it(secured: Secured, world: Wor
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_broker_logs_in_and_renews_its_session(secured: Secured, world: World, mechanism: str) -> None:
-    @on_a_loop
+    @on_a_brokers_loop
     async def scenario() -> None:
         channel = channel_to(secured, world, "SASL_SSL", credentials(mechanism))
         await ask(channel)
@@ -137,7 +137,7 @@ def test_a_broker_logs_in_and_renews_its_session(secured: Secured, world: World,
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_wrong_password_is_told_in_its_words(secured: Secured, world: World, mechanism: str) -> None:
-    @on_a_loop
+    @on_a_brokers_loop
     async def scenario() -> None:
         channel = channel_to(secured, world, "SASL_SSL", credentials(mechanism, password="other"))
         with pytest.raises(AuthenticationFailed, match=f"SASL {mechanism}: Authentication failed"):

@@ -24,7 +24,7 @@ from moldau.security.sasl.scram.server import ScramServer
 from moldau.security.tls.contexts import LoadedTls, client_tls, server_tls
 from moldau.security.tls.issuing import new_authority, new_server
 from moldau.wire.messages import MetadataRequest
-from tests.coordinator.loops import on_a_loop
+from tests.coordinator.loops import on_a_brokers_loop
 from tests.replication.test_channel import peer
 from tests.security.sasl.exchanges import FAKES, Credentials
 from tests.security.sasl.login_server import LoginServer
@@ -89,7 +89,7 @@ def server_of(world: World, **others: Any) -> Any:
     return server_tls(world.settings(world.server, **others), now_s=world.now_s).context
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_channel_over_tls_asks_a_broker_whose_name_and_authority_are_right(world: World) -> None:
     """With an answer that is received where it stays."""
     with LoginServer(None, context=server_of(world), cluster_id="x" * 32_000) as server:
@@ -101,7 +101,7 @@ async def test_a_channel_over_tls_asks_a_broker_whose_name_and_authority_are_rig
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("has_tls", [False, True], ids=["SASL_PLAINTEXT", "SASL_SSL"])
 def test_a_channel_logs_in_before_it_asks(world: World, mechanism: str, has_tls: bool) -> None:
-    @on_a_loop
+    @on_a_brokers_loop
     async def scenario() -> None:
         with LoginServer(LOGINS, context=server_of(world) if has_tls else None) as server:
             security = secured(client_of(world) if has_tls else None, credentials(mechanism))
@@ -112,7 +112,7 @@ def test_a_channel_logs_in_before_it_asks(world: World, mechanism: str, has_tls:
     scenario()
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_failed_login_is_told_in_words_and_says_nothing_about_the_process() -> None:
     with LoginServer(LOGINS) as server:
         async with channel_to(server, secured(who=credentials("PLAIN", password="not-the-one"))) as channel:
@@ -122,11 +122,11 @@ async def test_a_failed_login_is_told_in_words_and_says_nothing_about_the_proces
         assert str(failed.value) == (
             "broker 7 can't be reached: SASL PLAIN: Authentication failed: Invalid username or password"
         )
-        assert len(server.failures) == 2
+        assert server.connections == 2
     assert channel.told == []
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_certificate_for_another_host_is_refused_unless_names_are_not_looked_at(world: World) -> None:
     elsewhere = new_server(world.authority, hosts=["elsewhere.example"], now=datetime.now(UTC))
     context = server_tls(world.settings(elsewhere), now_s=world.now_s).context
@@ -140,7 +140,7 @@ async def test_a_certificate_for_another_host_is_refused_unless_names_are_not_lo
             assert (await channel.ask()).cluster_id == "logins"
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_certificate_of_another_authority_is_refused(world: World) -> None:
     other = new_authority(name="Other CA", now=datetime.now(UTC)).certificate_pem().decode()
     with LoginServer(None, context=server_of(world)) as server:
@@ -150,7 +150,7 @@ async def test_a_certificate_of_another_authority_is_refused(world: World) -> No
     assert channel.told == []
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_plain_listener_is_told_from_one_with_tls(world: World) -> None:
     async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
@@ -168,7 +168,7 @@ async def test_a_plain_listener_is_told_from_one_with_tls(world: World) -> None:
     assert told == []
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_missing_client_certificate_says_nothing_about_the_process(world: World) -> None:
     """With TLS 1.3 the server's alert comes when the client takes the handshake for complete."""
     bare = client_tls(world.settings(None), now_s=world.now_s)
@@ -179,7 +179,7 @@ async def test_a_missing_client_certificate_says_nothing_about_the_process(world
     assert channel.told == []
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_broker_that_dies_under_a_question_is_told_over_tls_too(world: World) -> None:
     with LoginServer(LOGINS, context=server_of(world)) as server:
         async with channel_to(server, secured(client_of(world), credentials("PLAIN"))) as channel:
@@ -193,7 +193,7 @@ async def test_a_broker_that_dies_under_a_question_is_told_over_tls_too(world: W
             assert channel.told == [BROKER]
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_session_is_renewed_before_it_ends_while_questions_go_on() -> None:
     brief = replace(LOGINS, connections_max_reauth_ms={"SCRAM-SHA-512": BRIEF_MS})
     with LoginServer(brief) as server:
@@ -211,7 +211,7 @@ async def asking_on(channel: Channel) -> None:
         await channel.ask()
 
 
-@on_a_loop
+@on_a_brokers_loop
 async def test_a_session_that_can_not_be_renewed_ends_its_connection() -> None:
     who = [credentials("PLAIN"), credentials("PLAIN", password="changed")]
     security = ChannelSecurity(

@@ -6,17 +6,28 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from moldau.controller.image import ClusterImage, Endpoint
+from moldau.core.config.listeners import PLAINTEXT
 
 if TYPE_CHECKING:
-    from moldau.replication.channel import BrokerChannels
+    from moldau.replication.channel import BrokerChannels, Security
 
 
 class Peers:
-    def __init__(self, broker_id: int, image: Callable[[], ClusterImage], *, listener_name: str) -> None:
-        """`listener_name` is the listener that brokers use among themselves."""
+    def __init__(
+        self,
+        broker_id: int,
+        image: Callable[[], ClusterImage],
+        *,
+        listener_name: str,
+        security: Callable[[], Security] | None = None,
+        protocol: str = PLAINTEXT,
+    ) -> None:
+        """`listener_name` is the listener that brokers use among themselves; one that is not plain has `security`."""
         self._broker_id = broker_id
         self._image = image
         self.listener_name = listener_name
+        self._security = security
+        self._protocol = protocol
         self.on_unreachable: Callable[[int], None] | None = None
         """Told, with a broker's id, when its port refuses or a connection broke under a question."""
         self._channels: BrokerChannels | None = None
@@ -26,7 +37,8 @@ class Peers:
         if self._channels is None:
             from moldau.replication.channel import BrokerChannels
 
-            self._channels = BrokerChannels(self.endpoint_of, client_id=f"broker-{self._broker_id}")
+            security = None if self._security is None else self._security()
+            self._channels = BrokerChannels(self.endpoint_of, client_id=f"broker-{self._broker_id}", security=security)
             self._channels.on_unreachable = self._tell
         return self._channels
 
@@ -34,8 +46,10 @@ class Peers:
         broker = self._image().brokers.get(broker_id)
         if broker is None:
             return None
-        # A broker with one listener has it for everybody, whatever its name is.
-        return broker.endpoints.get(self.listener_name) or next(iter(broker.endpoints.values()), None)
+        named = broker.endpoints.get(self.listener_name)
+        # A broker with one listener has it for everybody, whatever its name is. Nobody logs in where TLS is missing.
+        found = [named] if named is not None else broker.endpoints.values()
+        return next((each for each in found if each.security == self._protocol), None)
 
     def give_up(self, broker_id: int, reason: str) -> None:
         if self._channels is not None:

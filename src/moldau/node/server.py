@@ -17,7 +17,6 @@ from moldau.broker.fetching.fetch_sessions import FetchSessions
 from moldau.broker.handlers import TABLE
 from moldau.broker.handlers.api_versions import announced
 from moldau.broker.housekeeping import Housekeeping
-from moldau.broker.network.connection_quotas import inter_broker_listener
 from moldau.broker.network.listener import Listener, descriptors_for_connections
 from moldau.broker.peers import Peers
 from moldau.broker.producing.flushing import Flusher
@@ -29,6 +28,8 @@ from moldau.controller.runtime import Controller
 from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.config.inter_broker import inter_broker_listener
+from moldau.core.config.listeners import PLAINTEXT
 from moldau.core.config.metadata_store import session_timeout_ms
 from moldau.core.errors import ApiError
 from moldau.log.directories.log_directories import LogDirectories
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from moldau.controller.settings.scram_credentials import CredentialUpsertion
     from moldau.node.cluster.membership import Membership, Place
     from moldau.node.cluster.others import OtherBrokers
+    from moldau.replication.channel import Security
 
 LOGGER = logging.getLogger(__name__)
 
@@ -112,6 +114,8 @@ async def start(
     first_users: Sequence[CredentialUpsertion] = (),
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
+    if place is not None and inter_broker_listener(config).security != PLAINTEXT:
+        between_brokers(lambda: config)  # what it can't be made of is told before anything is begun
     listeners = bind(config, running)
     store, directories, metadata = await open_data(
         config,
@@ -232,10 +236,10 @@ def serving(
     is_alone: bool,
 ) -> Services:
     """What handlers use."""
-    pools, partitions, peers = threads(running), Partitions(), peers_of(config, controller, running)
+    pools, partitions, long_work = threads(running), Partitions(), LongWork()
+    peers, flusher = peers_of(config, controller, running, lambda: services.config), Flusher(pools.executor)
     others = None if is_alone else asking(config, controller, peers, running)
     producer_ids = ProducerIds(controller, elsewhere=None if others is None else others.producer_ids)
-    flusher, long_work = Flusher(pools.executor), LongWork()
     replicas = replication(
         config, controller, partitions, peers, current=lambda: services.config, flush=flusher.flush, long_work=long_work
     )
@@ -275,10 +279,26 @@ def serving(
     return services
 
 
-def peers_of(config: BrokerConfig, controller: Controller, running: AsyncExitStack) -> Peers:
-    peers = Peers(config.node_id, lambda: controller.image, listener_name=inter_broker_listener(config))
+def peers_of(
+    config: BrokerConfig, controller: Controller, running: AsyncExitStack, current: Callable[[], BrokerConfig]
+) -> Peers:
+    listener = inter_broker_listener(config)
+    peers = Peers(
+        config.node_id,
+        lambda: controller.image,
+        listener_name=listener.name,
+        protocol=listener.security,
+        security=None if listener.security == PLAINTEXT else lambda: between_brokers(current),
+    )
     running.push_async_callback(peers.close)
     return peers
+
+
+def between_brokers(current: Callable[[], BrokerConfig]) -> Security:
+    """Imported here because a broker that is alone, or whose listener is plain, has none of it."""
+    from moldau.node.securing.between_brokers import channel_security
+
+    return channel_security(current)
 
 
 def asking(config: BrokerConfig, controller: Controller, peers: Peers, running: AsyncExitStack) -> OtherBrokers:

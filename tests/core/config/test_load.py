@@ -171,7 +171,6 @@ def test_a_file_in_the_form_of_kafka_4_starts_a_broker(tmp_path: Path, caplog: p
         ("super.users", "User:admin"),
         ("allow.everyone.if.no.acl.found", "false"),
         ("principal.builder.class", "com.example.Builder"),
-        ("sasl.mechanism.inter.broker.protocol", "PLAIN"),
         ("sasl.made.up", "x"),
         ("sasl.jaas.config", "PlainLoginModule required;"),
         ("listener.name.inside.sasl.jaas.config", "PlainLoginModule required;"),

@@ -20,6 +20,7 @@ import msgspec
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import INT_MAX
+from moldau.core.config.inter_broker import inter_broker_listener_name
 
 if TYPE_CHECKING:
     from moldau.broker.network.host_rates import HostRates
@@ -53,7 +54,7 @@ async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descri
     return QuotaLimits(
         connections_max=config.int("max.connections"),
         descriptors=descriptors,
-        protected_listener=inter_broker_listener(config) if len(names) > 1 else None,
+        protected_listener=inter_broker_listener_name(config) if len(names) > 1 else None,
         creations_per_s_max=config.int("max.connection.creation.rate"),
         connections_per_host_max=config.int("max.connections.per.ip"),
         connections_of_host_max=await addresses(config.connections_per_ip_overrides),
@@ -67,11 +68,6 @@ async def quota_limits(config: BrokerConfig, listeners: Iterable[str], *, descri
         windows=config.int("quota.window.num"),
         window_s=config.int("quota.window.size.seconds"),
     )
-
-
-def inter_broker_listener(config: BrokerConfig) -> str:
-    """Without a name it is the one of brokers' security protocol, of which only PLAINTEXT is supported."""
-    return config.optional_text("inter.broker.listener.name") or "PLAINTEXT"
 
 
 async def addresses(by_host: Mapping[str, int]) -> dict[str, int]:

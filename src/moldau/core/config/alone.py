@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from moldau.core.config.definitions import ConfigConflict, ConfigError
+from moldau.core.config.definitions import ConfigError
+from moldau.core.config.inter_broker import check_inter_broker_listener
 
 if TYPE_CHECKING:
     from moldau.core.config.broker import BrokerConfig
@@ -16,7 +17,7 @@ _ROLES = {"broker", "controller"}
 def check_alone(config: BrokerConfig, *, is_set: Collection[str]) -> None:
     """ConfigError when the configuration is that of a node which needs others."""
     _check_roles(config)
-    _check_inter_broker_listener(config, is_set)
+    check_inter_broker_listener(config, is_set)
 
 
 def _check_roles(config: BrokerConfig) -> None:
@@ -38,15 +39,3 @@ def _check_roles(config: BrokerConfig) -> None:
                 "name only this node, or remove it"
             )
             raise ConfigError("controller.quorum.voters", voter, allowed)
-
-
-def _check_inter_broker_listener(config: BrokerConfig, is_set: Collection[str]) -> None:
-    name = config.optional_text("inter.broker.listener.name")
-    if name is None:
-        return
-    if "security.inter.broker.protocol" in is_set:
-        message = "Only one of inter.broker.listener.name and security.inter.broker.protocol should be set."
-        raise ConfigConflict("inter.broker.listener.name", name, message)
-    names = [each.name for each in config.advertised_listeners]
-    if name.upper() not in names:
-        raise ConfigError("inter.broker.listener.name", name, f"a listener of this broker: {', '.join(names)}")

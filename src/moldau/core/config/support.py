@@ -143,11 +143,10 @@ class Refusal(NamedTuple):
     off: tuple[str, ...] = ()
 
 
-_TRUSTED = "and let only hosts that you trust reach the broker"
 _TLS = Refusal("this key of TLS is not supported", "remove it")
 _SASL = Refusal("this key of SASL is not supported", "remove it")
 _KERBEROS = Refusal("GSSAPI is not supported yet", "remove it")
-_BETWEEN_BROKERS = Refusal("TLS and SASL between brokers are not supported yet", f"remove it, {_TRUSTED}")
+_BETWEEN_BROKERS = Refusal("this key of logins between brokers is not supported", "remove it")
 _NO_PLUGINS = Refusal("Java classes cannot be loaded", "remove it")
 _ZOOKEEPER_TLS = Refusal("this key of TLS to ZooKeeper is not supported", "remove it")
 _NO_REVOCATION = Refusal("revoked certificates are not looked for", "remove it", off=("false",))
@@ -179,7 +178,6 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
      "principal.builder.class"),
     (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.secret.key"),
     (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.master.key"),
-    (_BETWEEN_BROKERS, "security.inter.broker.protocol sasl.mechanism.inter.broker.protocol"),
     (_NO_PLUGINS, "security.providers ssl.provider ssl.secure.random.implementation ssl.engine.factory.class"),
     (Refusal("versions are those of ssl.enabled.protocols", "remove it", off=("tls", "tlsv1.2")), "ssl.protocol"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=("pkix",)), "ssl.keymanager.algorithm"),
@@ -212,12 +210,12 @@ _SECURING = """
     sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.jwks.endpoint.refresh.ms
     sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
     sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
+    ssl.endpoint.identification.algorithm sasl.mechanism.inter.broker.protocol sasl.oauthbearer.token.endpoint.url
 """
 SECURING = frozenset(_SECURING.split())
 
 # Also for names that no Kafka has: `ssl.` is how a key says that it is about TLS.
 _REFUSED_PREFIXES = (
-    ("ssl.endpoint.", _BETWEEN_BROKERS),
     ("ssl.", _TLS),
     ("sasl.kerberos.", _KERBEROS),
     ("sasl.login.", _BETWEEN_BROKERS),

@@ -16,8 +16,9 @@ from moldau.broker.peers import Peers
 from moldau.controller.image import ClusterImage
 from moldau.controller.members.registration import BrokerRegistration, cut_off, serving
 from moldau.controller.runtime import Controller
+from moldau.core.repeated_line import RepeatedLine
 from moldau.node.cluster.membership import Membership
-from moldau.replication.channel_connection import ChannelError
+from moldau.replication.channel_connection import AuthenticationFailed, ChannelError
 from moldau.replication.reach import Reach
 from moldau.store.store import MetadataStore, StoreError
 from moldau.wire.messages import ApiVersionsRequest
@@ -51,6 +52,7 @@ class Reachability:
         self._reach = Reach(self._timeout_s)
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._has_withdrawn = False
+        self._not_trusted = RepeatedLine(LOGGER, logging.WARNING)
         self._task: asyncio.Task[None] | None = None
         self._acting: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -119,6 +121,9 @@ class Reachability:
         channel = self._peers.channels.to(broker_id, PURPOSE)
         try:
             await channel.ask(ApiVersionsRequest(), 0, timeout_ms=int(self._timeout_s * ANSWER_SHARE * 1000))
+        except AuthenticationFailed as wrong:
+            # It lives, and is of no use to who can't ask it. If no two brokers trust each other, none is fenced for it.
+            self._not_trusted.say(str(wrong))
         except ChannelError as wrong:
             LOGGER.debug("broker %d does not answer: %s", broker_id, wrong)
         else:

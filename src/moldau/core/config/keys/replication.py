@@ -68,7 +68,11 @@ REPLICATION_KEYS = (
         doc="Whether a replica that is not in sync may lead if none else can; a topic may set its own.",
     ),
     ConfigDef(
-        "security.inter.broker.protocol", STRING, "PLAINTEXT", one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+        "security.inter.broker.protocol",
+        STRING,
+        "PLAINTEXT",
+        one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+        "The listener of this name is what brokers use among themselves, unless inter.broker.listener.name says which.",
     ),
     ConfigDef("inter.broker.listener.name", STRING, None, None, "The listener that brokers use among themselves."),
     ConfigDef("replica.selector.class", STRING, None),

@@ -102,7 +102,13 @@ SECURITY_KEYS = (
     ),
     ConfigDef("ssl.keymanager.algorithm", STRING, "SunX509"),
     ConfigDef("ssl.trustmanager.algorithm", STRING, "PKIX"),
-    ConfigDef("ssl.endpoint.identification.algorithm", STRING, "https"),
+    ConfigDef(
+        "ssl.endpoint.identification.algorithm",
+        STRING,
+        "https",
+        None,
+        "Whether another broker's certificate must be for its host: https, or nothing to leave names unchecked.",
+    ),
     ConfigDef("ssl.secure.random.implementation", STRING, None),
     ConfigDef(
         "ssl.cipher.suites",
@@ -112,7 +118,13 @@ SECURITY_KEYS = (
         "The cipher suites that may be used; empty for OpenSSL's own choice.",
     ),
     ConfigDef("ssl.engine.factory.class", CLASS, None),
-    ConfigDef("sasl.mechanism.inter.broker.protocol", STRING, "GSSAPI"),
+    ConfigDef(
+        "sasl.mechanism.inter.broker.protocol",
+        STRING,
+        "GSSAPI",
+        None,
+        "The mechanism by which brokers log in to others.",
+    ),
     ConfigDef(
         "sasl.enabled.mechanisms",
         LIST,
@@ -171,7 +183,13 @@ SECURITY_KEYS = (
     ConfigDef("sasl.oauthbearer.assertion.template.file", STRING, None),
     ConfigDef("sasl.oauthbearer.scope.claim.name", STRING, "scope", None, "The claim of a token that holds its scope."),
     ConfigDef("sasl.oauthbearer.sub.claim.name", STRING, "sub", None, "The claim of a token that names the user."),
-    ConfigDef("sasl.oauthbearer.token.endpoint.url", STRING, None),
+    ConfigDef(
+        "sasl.oauthbearer.token.endpoint.url",
+        STRING,
+        None,
+        None,
+        "The file: URL of the token that this broker logs in to others with.",
+    ),
     ConfigDef(
         "sasl.oauthbearer.jwks.endpoint.url",
         STRING,

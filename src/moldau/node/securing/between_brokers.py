@@ -1,0 +1,101 @@
+"""How this broker protects its channels to others: by the listener that brokers use, with its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import unquote, urlsplit
+
+from moldau.core.clock import SystemClock
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.config.definitions import ConfigConflict, ConfigError
+from moldau.core.config.inter_broker import MECHANISM, inter_broker_listener
+from moldau.core.config.listener_security import JAAS_CONFIG, ListenerSecurity
+from moldau.core.limits import MIB
+from moldau.node.securing.certificates import unusable
+from moldau.replication.channel_security import ChannelSecurity
+from moldau.security.jaas import InvalidJaasConfig, login_module
+from moldau.security.sasl.client_credentials import CLIENT_MECHANISMS, client_credentials
+from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
+from moldau.security.sasl.mechanism import OAUTHBEARER
+from moldau.security.tls.client_contexts import ClientTls
+from moldau.security.tls.contexts import LoadedTls
+from moldau.security.tls.settings import TlsConfigError, TlsSettings
+
+ENDPOINT_IDENTIFICATION = "ssl.endpoint.identification.algorithm"
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+TOKEN_BYTES_MAX = MIB  # no server takes half of it
+
+
+def channel_security(current: Callable[[], BrokerConfig]) -> ChannelSecurity:
+    """Certificates and passwords are those of the moment, when a connection is made. ConfigError at once."""
+    security = _security(current())
+    credentials = None
+    if security.uses_sasl:
+        credentials = partial(_current_credentials, current)
+        broker_credentials(security)
+    return ChannelSecurity(
+        tls=_tls(security, current) if security.uses_tls else None,
+        credentials=credentials,
+        client_id=f"broker-{current().node_id}",
+    )
+
+
+def broker_credentials(security: ListenerSecurity) -> ClientCredentials:
+    """Who this broker is to others."""
+    mechanism, name = str(security.value(MECHANISM)), security.listener.name
+    if mechanism not in CLIENT_MECHANISMS:
+        allowed = f"brokers log in on listener {name} by one of {', '.join(CLIENT_MECHANISMS)}"
+        raise ConfigError(MECHANISM, mechanism, allowed)
+    if mechanism not in security.mechanisms:
+        message = f"{MECHANISM} is {mechanism}, which must be in sasl.enabled.mechanisms of listener {name}"
+        raise ConfigConflict(MECHANISM, mechanism, message)
+    key, text = security.key_of(JAAS_CONFIG, mechanism), security.text(JAAS_CONFIG, mechanism)
+    if text is None:
+        message = f"{key} is not set: brokers log in on listener {name} with the user that it names"
+        raise ConfigConflict(key, None, message)
+    token = None
+    if mechanism == OAUTHBEARER:
+        token = _token_file(security)
+    try:
+        return client_credentials(mechanism, login_module(text, mechanism), bearer_token=token)
+    except InvalidJaasConfig as wrong:
+        raise ConfigConflict(key, None, f"{key}: {wrong} (brokers log in on listener {name})") from None
+
+
+def _security(config: BrokerConfig) -> ListenerSecurity:
+    return ListenerSecurity(config, inter_broker_listener(config))
+
+
+def _current_credentials(current: Callable[[], BrokerConfig]) -> ClientCredentials:
+    try:
+        return broker_credentials(_security(current()))
+    except ConfigError as wrong:  # set while the broker runs
+        raise LoginFailed(str(wrong)) from None
+
+
+def _tls(security: ListenerSecurity, current: Callable[[], BrokerConfig]) -> Callable[[], LoadedTls]:
+    try:
+        tls = ClientTls(lambda: _tls_settings(_security(current())), now_s=lambda: SystemClock().now_ms() / 1_000)
+    except TlsConfigError as wrong:
+        raise unusable(security, wrong) from None
+    return tls.current
+
+
+def _tls_settings(security: ListenerSecurity) -> TlsSettings:
+    values = {**security.tls_values(), ENDPOINT_IDENTIFICATION: security.value(ENDPOINT_IDENTIFICATION)}
+    return TlsSettings.from_keys(values)
+
+
+def _token_file(security: ListenerSecurity) -> Callable[[], str]:
+    """The token that somebody else keeps fresh in a file, which is read for each login."""
+    key, url = security.key_of(TOKEN_URL, OAUTHBEARER), security.text(TOKEN_URL, OAUTHBEARER) or ""
+    found = urlsplit(url)
+    if found.scheme != "file" or not found.path or found.netloc:
+        raise ConfigConflict(key, None, f"{key}: brokers read their token from a file, as in file:///run/broker.jwt")
+    return partial(_read_token, unquote(found.path))
+
+
+def _read_token(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read(TOKEN_BYTES_MAX).strip()
