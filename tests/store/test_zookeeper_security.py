@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
@@ -12,19 +11,17 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
 from moldau.core.clock import SystemClock
-from moldau.security.tls.contexts import client_tls
 from moldau.security.tls.issuing import new_authority
 from moldau.security.tls.settings import TlsSettings
 from moldau.store.store import START, Registration, StoreError
 from moldau.store.tree.store import TreeStore
 from moldau.store.zookeeper import open_zookeeper
 from moldau.store.zookeeper.security import User, ZookeeperSecurity
-from tests.apache_kafka import free_ports
 from tests.security.tls.conftest import world
 from tests.security.tls.world import World
 from tests.store import ensemble as zookeeper
-from tests.store.ensemble import Ensemble, running_ensemble
 from tests.store.kinds import lead, run
+from tests.store.secured_zookeeper import MOLDAU, SecuredZookeeper, running_secured
 
 __all__ = ["world"]
 
@@ -33,50 +30,11 @@ pytestmark = [
     pytest.mark.skipif(not zookeeper.is_available(), reason="needs Java, and Maven the first time"),
 ]
 
-MOLDAU = User("moldau", "zk-secret")
-JAAS = """\
-Server {
-  org.apache.zookeeper.server.auth.DigestLoginModule required user_moldau="zk-secret" user_other="other-secret";
-};
-"""
-
-
-@dataclass(frozen=True)
-class Secured:
-    ensemble: Ensemble
-    tls_port: int
-    world: World
-
-    def plainly(self, path: str) -> str:
-        return f"{self.ensemble.connect}{path}"
-
-    def by_tls(self, path: str) -> str:
-        return f"127.0.0.1:{self.tls_port}{path}"
-
-    def trusting(self, user: User | None = MOLDAU, settings: TlsSettings | None = None) -> ZookeeperSecurity:
-        tls = client_tls(settings or self.world.settings(self.world.client), now_s=self.world.now_s)
-        return ZookeeperSecurity(tls=lambda: tls, user=user, sets_acl=True)
-
 
 @pytest.fixture(scope="module")
-def secured(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    folder = tmp_path_factory.mktemp("zookeeper")
-    store, trust, jaas = folder / "server.pem", folder / "authority.pem", folder / "jaas.conf"
-    store.write_bytes(world.server.key_pem() + world.server.certificate_pem())
-    trust.write_bytes(world.authority.certificate_pem())
-    jaas.write_text(JAAS)
-    port = free_ports(1)[0]
-    settings = {
-        "secureClientPort": port,
-        "serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory",
-        "ssl.keyStore.location": store,
-        "ssl.trustStore.location": trust,
-        "ssl.clientAuth": "want",
-        "authProvider.sasl": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-    }
-    options = [f"-Djava.security.auth.login.config={jaas}"]
-    with running_ensemble(folder, count=1, settings=settings, java_options=options) as running:
-        yield Secured(running, port, world)
+def secured(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredZookeeper]:
+    with running_secured(world, tmp_path_factory.mktemp("zookeeper")) as running:
+        yield running
 
 
 async def opened(connect: str, security: ZookeeperSecurity | None, timeout_ms: int = 30_000) -> TreeStore:
@@ -94,7 +52,7 @@ async def use(store: TreeStore) -> None:
 
 
 @pytest.mark.parametrize("user", [MOLDAU, None], ids=["by password", "by certificate"])
-def test_brokers_over_tls_share_what_nobody_else_may_change(secured: Secured, user: User | None) -> None:
+def test_brokers_over_tls_share_what_nobody_else_may_change(secured: SecuredZookeeper, user: User | None) -> None:
     connect = secured.by_tls(f"/brokers-{'user' if user else 'certificate'}")
 
     async def test() -> None:
@@ -109,7 +67,7 @@ def test_brokers_over_tls_share_what_nobody_else_may_change(secured: Secured, us
     run(test)
 
 
-def check_others(secured: Secured, chroot: str) -> None:
+def check_others(secured: SecuredZookeeper, chroot: str) -> None:
     """What somebody can do who has neither the password nor the certificate."""
     client = KazooClient(secured.plainly(f"/{chroot}"))
     client.start(30)
@@ -131,7 +89,7 @@ def check_others(secured: Secured, chroot: str) -> None:
         client.close()
 
 
-def test_a_login_works_without_tls(secured: Secured) -> None:
+def test_a_login_works_without_tls(secured: SecuredZookeeper) -> None:
     async def test() -> None:
         store = await opened(secured.plainly("/plain"), ZookeeperSecurity(user=MOLDAU, sets_acl=True))
         await use(store)
@@ -140,7 +98,7 @@ def test_a_login_works_without_tls(secured: Secured) -> None:
     run(test)
 
 
-def test_another_user_may_not_write_what_brokers_made(secured: Secured) -> None:
+def test_another_user_may_not_write_what_brokers_made(secured: SecuredZookeeper) -> None:
     async def test() -> None:
         store = await opened(secured.plainly("/owned"), ZookeeperSecurity(user=MOLDAU, sets_acl=True))
         await use(store)
@@ -151,7 +109,7 @@ def test_another_user_may_not_write_what_brokers_made(secured: Secured) -> None:
     run(test)
 
 
-def test_a_wrong_password_is_told_and_is_in_no_line(secured: Secured, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_password_is_told_and_in_no_line(secured: SecuredZookeeper, caplog: pytest.LogCaptureFixture) -> None:
     wrong = ZookeeperSecurity(user=User("moldau", "not-the-one"))
 
     async def test() -> None:
@@ -163,7 +121,7 @@ def test_a_wrong_password_is_told_and_is_in_no_line(secured: Secured, caplog: py
         run(test)
 
 
-def test_a_server_of_another_authority_is_not_trusted(secured: Secured) -> None:
+def test_a_server_of_another_authority_is_not_trusted(secured: SecuredZookeeper) -> None:
     stranger = new_authority(name="Stranger", now=datetime.now(UTC)).certificate_pem().decode()
     strangers = TlsSettings(truststore_type="PEM", truststore_certificates=stranger)
 
@@ -174,7 +132,7 @@ def test_a_server_of_another_authority_is_not_trusted(secured: Secured) -> None:
     run(test)
 
 
-def test_a_lost_connection_is_made_and_logged_in_again(secured: Secured) -> None:
+def test_a_lost_connection_is_made_and_logged_in_again(secured: SecuredZookeeper) -> None:
     async def test() -> None:
         store = await opened(secured.by_tls("/again"), secured.trusting())
         await use(store)
