@@ -8,7 +8,7 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.security.jaas import InvalidJaasConfig, login_module
-from moldau.security.sasl.client_credentials import client_credentials
+from moldau.security.sasl.client_credentials import jaas_credentials
 from moldau.security.sasl.client_login import Asking, Authenticated, ClientCredentials, LoginFailed, begin_login
 from moldau.security.sasl.login import Login, LoginSettings
 from moldau.security.sasl.oauthbearer.jwks import JwtValidator, read_jwks
@@ -49,7 +49,7 @@ SETTINGS = LoginSettings(
 
 def credentials(mechanism: str, user: str = "alice", password: str = "alice-secret") -> ClientCredentials:
     module = login_module(f'{MODULES[mechanism]} required username="{user}" password="{password}";', mechanism)
-    return client_credentials(mechanism, module, bearer_token=token)
+    return jaas_credentials(mechanism, module, bearer_token=token)
 
 
 class Server:
@@ -123,7 +123,7 @@ def test_a_wrong_password_is_told_in_the_servers_words(mechanism: str) -> None:
 
 
 def test_a_token_that_is_refused_is_told() -> None:
-    who = client_credentials(
+    who = jaas_credentials(
         "OAUTHBEARER", login_module(f"{MODULES['OAUTHBEARER']} required;", "OAUTHBEARER"), bearer_token=lambda: "a.b.c"
     )
     with pytest.raises(LoginFailed, match="invalid_token"):
@@ -184,13 +184,13 @@ def test_a_session_without_an_end_is_not_renewed() -> None:
 def test_a_login_module_that_lacks_something_says_what(mechanism: str, options: str, why: str) -> None:
     module = login_module(f"{MODULES[mechanism]} required {options};", mechanism)
     with pytest.raises(InvalidJaasConfig, match=why):
-        client_credentials(mechanism, module)
+        jaas_credentials(mechanism, module)
 
 
 def test_a_mechanism_without_a_clients_half_is_refused() -> None:
     module = login_module("com.sun.security.auth.module.Krb5LoginModule required;", "GSSAPI")
     with pytest.raises(InvalidJaasConfig, match="GSSAPI is not supported; expected one of PLAIN"):
-        client_credentials("GSSAPI", module)
+        jaas_credentials("GSSAPI", module)
 
 
 def test_a_password_is_in_no_repr() -> None:

@@ -30,5 +30,5 @@ def test_how_much_an_answer_has_is_followed(topics: Topics) -> None:
 def test_settings_that_are_not_followed_are_left_to_librdkafka() -> None:
     usual = {"bootstrap.servers": "localhost:9092", "isolation.level": "read_committed", "fetch.wait.max.ms": "5"}
     assert can_fetch(tuple(usual.items()))
-    for name, value in {"client.rack": "a", "security.protocol": "ssl", "broker.address.family": "v4"}.items():
+    for name, value in {"client.rack": "a", "ssl.crl.location": "/crl", "broker.address.family": "v4"}.items():
         assert not can_fetch((*usual.items(), (name, value)))

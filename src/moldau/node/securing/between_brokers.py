@@ -15,7 +15,7 @@ from moldau.core.limits import MIB
 from moldau.node.securing.certificates import unusable
 from moldau.replication.channel_security import ChannelSecurity
 from moldau.security.jaas import InvalidJaasConfig, login_module
-from moldau.security.sasl.client_credentials import CLIENT_MECHANISMS, client_credentials
+from moldau.security.sasl.client_credentials import CLIENT_MECHANISMS, jaas_credentials
 from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
 from moldau.security.sasl.mechanism import OAUTHBEARER
 from moldau.security.tls.client_contexts import ClientTls
@@ -58,7 +58,7 @@ def broker_credentials(security: ListenerSecurity) -> ClientCredentials:
     if mechanism == OAUTHBEARER:
         token = _token_file(security)
     try:
-        return client_credentials(mechanism, login_module(text, mechanism), bearer_token=token)
+        return jaas_credentials(mechanism, login_module(text, mechanism), bearer_token=token)
     except InvalidJaasConfig as wrong:
         raise ConfigConflict(key, None, f"{key}: {wrong} (brokers log in on listener {name})") from None
 

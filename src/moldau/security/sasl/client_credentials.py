@@ -15,10 +15,28 @@ CLIENT_MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
 NONCE_BYTES: Final = 24
 
 
-def client_credentials(
+def jaas_credentials(
     mechanism: str, module: LoginModule, *, bearer_token: Callable[[], str] | None = None
 ) -> ClientCredentials:
     """InvalidJaasConfig if the module lacks what its mechanism needs. `bearer_token` is asked for each login."""
+    return client_credentials(
+        mechanism,
+        user=module.username,
+        password=module.password,
+        is_by_token=module.is_token_auth,
+        bearer_token=bearer_token,
+    )
+
+
+def client_credentials(
+    mechanism: str,
+    *,
+    user: str | None,
+    password: str | None,
+    is_by_token: bool = False,
+    bearer_token: Callable[[], str] | None = None,
+) -> ClientCredentials:
+    """InvalidJaasConfig if something is missing that the mechanism needs."""
     if mechanism == OAUTHBEARER:
         if bearer_token is None:
             raise InvalidJaasConfig("OAUTHBEARER needs a token: set sasl.oauthbearer.token.endpoint.url")
@@ -26,7 +44,6 @@ def client_credentials(
     if mechanism not in CLIENT_MECHANISMS:
         why = "is not supported" if mechanism == GSSAPI else "is unknown"
         raise InvalidJaasConfig(f"a login by {mechanism} {why}; expected one of {', '.join(CLIENT_MECHANISMS)}")
-    user, password = module.username, module.password
     if not user or not password:
         missing = "password" if user else "username"
         raise InvalidJaasConfig(f"{mechanism} logs in with username and password, and {missing} is not set")
@@ -34,7 +51,7 @@ def client_credentials(
         if "\0" in user or "\0" in password:
             raise InvalidJaasConfig("PLAIN's username and password can't have a NUL in them")
         return ClientCredentials(mechanism, partial(_plain, user, password))
-    return ClientCredentials(mechanism, partial(_scram, mechanism, user, password, module.is_token_auth))
+    return ClientCredentials(mechanism, partial(_scram, mechanism, user, password, is_by_token))
 
 
 def _plain(user: str, password: str) -> SaslClient:

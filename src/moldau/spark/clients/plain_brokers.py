@@ -1,6 +1,6 @@
-"""A cluster with plain listeners, spoken to directly: who leads, who coordinates, and connections that are kept.
+"""A cluster that is spoken to directly: who leads, who coordinates, and connections that are kept.
 
-What it does not know is left to librdkafka: encryption, authentication, and every setting that it would not follow.
+What it does not know is left to librdkafka, as every setting that it would not follow.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, CLIENT_ID, NoAnswer
+from moldau.spark.clients.security import security_of
 from moldau.spark.clients.settings import ClientSettings
 from moldau.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -69,6 +70,7 @@ class PlainBrokers:
 
     def __init__(self, settings: ClientSettings) -> None:
         given = dict(settings)
+        self._settings = settings
         self.servers = given.get("bootstrap.servers", "")
         self.client_id = given.get("client.id", CLIENT_ID)
         self._addresses: dict[int, Address] = {}
@@ -88,9 +90,15 @@ class PlainBrokers:
         """Records have connections of their own: their answers are taken later than those to questions."""
         key = address, is_for_records
         if key not in self._connections:
-            self._connections[key] = BrokerConnection(*address, client_id=self.client_id, timeout_s=ANSWER_S_MAX)
+            self._connections[key] = self.new_connection(address)
             self._was_reached = True
         return self._connections[key]
+
+    def new_connection(self, address: Address) -> BrokerConnection:
+        """Of whoever asks; nobody else uses it."""
+        return BrokerConnection(
+            *address, client_id=self.client_id, timeout_s=ANSWER_S_MAX, security=security_of(self._settings)
+        )
 
     def forget(self) -> None:
         """After something went wrong: every connection and everything that was learnt."""

@@ -1,4 +1,4 @@
-"""Ranges read by Fetch requests of our own, where a listener is plain: the fast way.
+"""Ranges read by Fetch requests of our own: the fast way.
 
 It takes no decision about a cluster in trouble: whatever is out of the ordinary ends it with `LeftToLibrary`, and
 librdkafka reads the rest.
@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.broker_connection import BrokerConnection
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
+from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import brokers_of
+from moldau.spark.clients.security import FOLLOWED as SECURITY_SETTINGS
+from moldau.spark.clients.security import can_secure
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.options import READ_COMMITTED
@@ -43,7 +44,7 @@ FOLLOWED = {
     "bootstrap.servers", "client.id", "security.protocol", "isolation.level", "check.crcs", "fetch.min.bytes",
     "fetch.max.bytes", "max.partition.fetch.bytes", "fetch.wait.max.ms", "metadata.max.age.ms",
     "connections.max.idle.ms", "reconnect.backoff.ms", "reconnect.backoff.max.ms", "retry.backoff.ms",
-    "retry.backoff.max.ms", "enable.metrics.push",
+    "retry.backoff.max.ms", "enable.metrics.push", *SECURITY_SETTINGS,
 }  # fmt: skip
 
 
@@ -94,9 +95,7 @@ class Fetched:
 
 def can_fetch(settings: ClientSettings) -> bool:
     given = dict(settings)
-    if given.get("security.protocol", "plaintext").lower() != "plaintext":
-        return False
-    return all(name in FOLLOWED for name in given)
+    return can_secure(given) and all(name in FOLLOWED for name in given)
 
 
 def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -132,8 +131,7 @@ class Leader:
         self.wait_ms = int(given.get("fetch.wait.max.ms", WAIT_MS))
         brokers = brokers_of(settings)
         brokers.look_again()
-        host, port = brokers.leader(place)
-        self.connection = BrokerConnection(host, port, client_id=brokers.client_id, timeout_s=ANSWER_S_MAX)
+        self.connection = brokers.new_connection(brokers.leader(place))
 
     def __enter__(self) -> Leader:
         return self

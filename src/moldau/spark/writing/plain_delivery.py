@@ -27,6 +27,8 @@ from moldau.spark.clients.plain_brokers import (
     brokers_of,
     check,
 )
+from moldau.spark.clients.security import FOLLOWED as SECURITY_SETTINGS
+from moldau.spark.clients.security import can_secure
 from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
@@ -76,14 +78,16 @@ FOLLOWED = {
     "bootstrap.servers", "client.id", "security.protocol", "compression.type", "batch.size", "linger.ms",
     "delivery.timeout.ms", "request.timeout.ms", "transaction.timeout.ms", "queue.buffering.max.kbytes",
     "enable.idempotence", "acks", "metadata.max.age.ms", "connections.max.idle.ms", "reconnect.backoff.ms",
-    "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "enable.metrics.push",
+    "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "enable.metrics.push", *SECURITY_SETTINGS,
 }  # fmt: skip
-REQUIRED = {"security.protocol": ("plaintext",), "enable.idempotence": ("true",), "acks": ("all", "-1")}
+REQUIRED = {"enable.idempotence": ("true",), "acks": ("all", "-1")}
 
 
 def can_send(settings: ClientSettings) -> bool:
     given = dict(settings)
     if any(name not in FOLLOWED for name in given) or given.get("compression.type", "none") not in CODECS:
+        return False
+    if not can_secure(given):
         return False
     return all(given[name].lower() in allowed for name, allowed in REQUIRED.items() if name in given)
 

@@ -1,0 +1,159 @@
+"""TLS and SASL of connections that this package makes itself, by librdkafka's settings.
+
+What is not followed is left to librdkafka: other mechanisms, servers that nobody verifies, revoked certificates.
+A worker whose cluster is plain loads nothing of TLS and SASL.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from moldau.core.clock import SystemClock
+from moldau.spark.clients.settings import ClientSettings
+
+if TYPE_CHECKING:
+    from moldau.security.sasl.client_login import Asking, Authenticated, ClientCredentials
+    from moldau.security.tls.contexts import LoadedTls
+    from moldau.security.tls.settings import TlsSettings
+
+PLAINTEXT = "plaintext"
+PROTOCOLS = (PLAINTEXT, "ssl", "sasl_plaintext", "sasl_ssl")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+FOLLOWED = {
+    "security.protocol", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
+    "ssl.key.location", "ssl.key.pem", "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
+    "ssl.endpoint.identification.algorithm", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password",
+}  # fmt: skip
+_FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
+CLUSTERS_MAX = 4
+
+Exchange = Callable[[bytes], memoryview]
+
+
+def can_secure(settings: Mapping[str, str]) -> bool:
+    """Whether all that the settings say of TLS and SASL is followed here."""
+    protocol = settings.get("security.protocol", PLAINTEXT).lower()
+    if protocol not in PROTOCOLS:
+        return False
+    if any(name.startswith(("ssl.", "sasl.", "enable.ssl.")) and name not in FOLLOWED for name in settings):
+        return False
+    if protocol.startswith("sasl_"):
+        has_user = settings.get("sasl.username") and settings.get("sasl.password")
+        return bool(has_user) and _mechanism(settings) in MECHANISMS and _has_files(settings)
+    return protocol == PLAINTEXT or _has_files(settings)
+
+
+def _has_files(settings: Mapping[str, str]) -> bool:
+    """librdkafka also takes a folder of authorities, and says in its own words what is missing."""
+    return all(os.path.isfile(settings[name]) for name in _FILES if name in settings)
+
+
+def _mechanism(settings: Mapping[str, str]) -> str:
+    return settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSecurity:
+    """Of all connections to one cluster."""
+
+    tls: LoadedTls | None
+    credentials: ClientCredentials | None
+
+    def secured(self, plain: socket.socket, host: str) -> socket.socket:
+        """OSError if the server is not who it should be."""
+        if self.tls is None:
+            return plain
+        try:
+            return self.tls.context.wrap_socket(plain, server_hostname=host)
+        except ssl.SSLCertVerificationError as wrong:
+            raise OSError(f"TLS: the certificate of {host} is not accepted: {wrong.verify_message}") from None
+        except (ssl.SSLError, ValueError) as wrong:
+            raise OSError(f"TLS: {getattr(wrong, 'reason', None) or wrong}") from None
+
+    def logged_in(self, client_id: str, exchange: Exchange) -> float:
+        """When to log in again, by `time.monotonic`; `exchange` sends a frame and gives its answer. OSError."""
+        if self.credentials is None:
+            return float("inf")
+        from moldau.security.sasl import client_login
+
+        try:
+            asking: Asking | Authenticated = client_login.begin_login(self.credentials, client_id=client_id)
+            while isinstance(asking, client_login.Asking):
+                asking = asking.answered(exchange(asking.frame))
+        except client_login.LoginFailed as wrong:
+            raise OSError(str(wrong)) from None
+        after_ms = asking.reauthenticate_after_ms(random.random())
+        return float("inf") if after_ms is None else time.monotonic() + after_ms / 1_000
+
+
+@lru_cache(maxsize=CLUSTERS_MAX)
+def security_of(settings: ClientSettings) -> ConnectionSecurity | None:
+    """None for plain connections. OSError for files that nothing can be made of."""
+    given = dict(settings)
+    protocol = given.get("security.protocol", PLAINTEXT).lower()
+    if protocol == PLAINTEXT:
+        return None
+    return ConnectionSecurity(
+        _tls(given) if protocol.endswith("ssl") else None,
+        _credentials(given) if protocol.startswith("sasl_") else None,
+    )
+
+
+def _credentials(given: Mapping[str, str]) -> ClientCredentials:
+    from moldau.security.jaas import InvalidJaasConfig
+    from moldau.security.sasl.client_credentials import client_credentials
+
+    user, password = given.get("sasl.username"), given.get("sasl.password")
+    try:
+        return client_credentials(_mechanism(given), user=user, password=password)
+    except InvalidJaasConfig as wrong:
+        raise OSError(str(wrong)) from None
+
+
+def _tls(given: Mapping[str, str]) -> LoadedTls:
+    from moldau.security.tls.contexts import client_tls
+    from moldau.security.tls.settings import TlsConfigError
+
+    try:
+        return client_tls(_tls_settings(given), now_s=SystemClock().now_ms() / 1_000)
+    except TlsConfigError as wrong:
+        raise OSError(str(wrong)) from None
+
+
+def _tls_settings(given: Mapping[str, str]) -> TlsSettings:
+    from moldau.security.tls.settings import PEM, PKCS12, TlsSettings
+
+    found: dict[str, Any] = {"key_password": given.get("ssl.key.password")}
+    checks_names = given.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
+    found["endpoint_identification_algorithm"] = "https" if checks_names else ""
+    authorities = _text(given, "ssl.ca")
+    if authorities is not None:
+        found |= {"truststore_type": PEM, "truststore_certificates": authorities}
+    certificate, key = _text(given, "ssl.certificate"), _text(given, "ssl.key")
+    if certificate is not None or key is not None:
+        found |= {"keystore_type": PEM, "keystore_certificate_chain": certificate, "keystore_key": key}
+    elif "ssl.keystore.location" in given:
+        found |= {
+            "keystore_type": PKCS12,
+            "keystore_location": given["ssl.keystore.location"],
+            "keystore_password": given.get("ssl.keystore.password", ""),
+        }
+    return TlsSettings(**{name: value for name, value in found.items() if value is not None})
+
+
+def _text(given: Mapping[str, str], name: str) -> str | None:
+    if f"{name}.pem" in given:
+        return given[f"{name}.pem"]
+    location = given.get(f"{name}.location")
+    if location is None:
+        return None
+    with open(location, encoding="utf-8", errors="replace") as file:
+        return file.read()
