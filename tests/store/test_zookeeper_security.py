@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
+from moldau.cli import metadata_move
 from moldau.core.clock import SystemClock
 from moldau.security.tls.issuing import new_authority
 from moldau.security.tls.settings import TlsSettings
+from moldau.store.sqlite import SqliteStore
 from moldau.store.store import START, Registration, StoreError
 from moldau.store.tree.store import TreeStore
 from moldau.store.zookeeper import open_zookeeper
@@ -139,5 +142,29 @@ def test_a_lost_connection_is_made_and_logged_in_again(secured: SecuredZookeeper
         store._client.drop_connection()
         await store.register(Registration(3, b"after it"))
         await store.close()
+
+    run(test)
+
+
+def test_metadata_of_one_machine_is_moved_there(secured: SecuredZookeeper, tmp_path: Path) -> None:
+    """By the settings of the brokers that will use it."""
+    module = "org.apache.zookeeper.server.auth.DigestLoginModule"
+    trust, properties = tmp_path / "trust.pem", tmp_path / "server.properties"
+    trust.write_bytes(secured.world.authority.certificate_pem())
+    properties.write_text(
+        f"zookeeper.ssl.client.enable=true\nzookeeper.ssl.truststore.location={trust}\nzookeeper.set.acl=true\n"
+        f'zookeeper.sasl.jaas.config={module} required username="moldau" password="zk-secret";\n'
+    )
+    connect = secured.by_tls("/moved")
+
+    async def test() -> None:
+        source = await SqliteStore.open(tmp_path / "store.db")
+        await source.append(b"kept", controller_epoch=await lead(source, 1))
+        await source.close()
+        await metadata_move.run(tmp_path / "store.db", metadata_move.described("ZooKeeper", connect, str(properties)))
+        target = await opened(connect, secured.trusting())
+        found = await target.read(START)
+        assert b"kept" in [each.payload for each in (*found.entries, *filter(None, [found.snapshot]))]
+        await target.close()
 
     run(test)

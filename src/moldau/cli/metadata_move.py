@@ -10,9 +10,13 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
 from moldau.cli.failures import OK, CommandFailed
+from moldau.core.config.definitions import ConfigError
+from moldau.core.config.load import load_config
+from moldau.core.config.metadata_store import MetadataService
 from moldau.log.directories.lock import DirectoryLock
 from moldau.log.directories.meta_properties import UnusableDirectory
 from moldau.store.moving import Moved, move
+from moldau.store.service_security import service_tls, zookeeper_security
 from moldau.store.sqlite import FILE_NAME, LOCATION_FILE, SqliteStore
 from moldau.store.store import StoreError
 
@@ -37,9 +41,9 @@ def main(arguments: list[str]) -> int:
     )
     try:
         with locked(path.parent):
-            moved = asyncio.run(run(path, service, connect))
+            moved = asyncio.run(run(path, described(service, connect, options.properties)))
             set_aside(path, f"{service} at {connect}")
-    except StoreError as wrong:
+    except (StoreError, ConfigError) as wrong:
         raise CommandFailed(str(wrong)) from None
     except UnusableDirectory as wrong:
         raise CommandFailed(f"a broker is running; stop all brokers first: {wrong}") from None
@@ -60,7 +64,18 @@ def parse(arguments: list[str]) -> Namespace:
     for name in ("zookeeper", "etcd"):
         where = "host:port[,host:port...][/chroot], without a cluster"
         service.add_argument(f"--{name}-connect", metavar="HOSTS", help=where)
+    parser.add_argument(
+        "--properties", metavar="FILE", help="the brokers' server.properties, for a service that wants TLS or a login"
+    )
     return parser.parse_args(arguments)
+
+
+def described(service: str, connect: str, properties: str | None) -> MetadataService:
+    """As brokers with these properties would reach it."""
+    file = None if properties is None else Path(properties)
+    found = load_config(file, {}, {f"{service.lower()}.connect": connect}).metadata_service
+    assert found is not None, "it was named"
+    return found
 
 
 @contextmanager
@@ -72,16 +87,19 @@ def locked(data_dir: Path) -> Iterator[None]:
         yield
 
 
-async def run(path: Path, service: str, connect: str) -> Moved:
+async def run(path: Path, service: MetadataService) -> Moved:
     from moldau.core.clock import SystemClock
 
-    if service == "etcd":
-        from moldau.store.etcd import open_etcd as open_store
-    else:
-        from moldau.store.zookeeper import open_zookeeper as open_store
+    if service.kind == "etcd":
+        from moldau.store.etcd import open_etcd
 
+        opening = open_etcd(service.connect, SystemClock(), tls=service_tls(service))
+    else:
+        from moldau.store.zookeeper import open_zookeeper
+
+        opening = open_zookeeper(service.connect, SystemClock(), security=zookeeper_security(service))
     async with AsyncExitStack() as opened:
-        target = await open_store(connect, SystemClock())
+        target = await opening
         opened.push_async_callback(target.close)
         source = await SqliteStore.open(path)
         opened.push_async_callback(source.close)
