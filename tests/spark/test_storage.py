@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,3 +83,41 @@ def test_a_url_that_nobody_knows_is_refused_with_what_to_do(spark: SparkSession)
 def test_only_relative_paths_count_from_the_file(text: str, found: str) -> None:
     assert located(text, Path("/jobs")) == found
     assert is_url(found) == (found == text and ":" in text)
+
+
+class Fake:
+    """Stands for an object of Java: an answer for each method that is called, by its name."""
+
+    _gateway_client, _target_id = None, "o1"
+
+    def __init__(self, **answers: object) -> None:
+        self.answers = answers
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        answer = self.answers[name]
+        return lambda *_: answer(*_) if callable(answer) else answer
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("RemoteFileChangedException", "the file has changed"),
+        ("AWSS3IOException", "At least one of the pre-conditions did not hold (Service: S3, Status Code: 412)"),
+    ],
+)
+def test_a_file_that_is_written_anew_while_it_is_read_is_read_again(kind: str, message: str) -> None:
+    from py4j.protocol import Py4JJavaError
+
+    reads: list[object] = []
+
+    def opened(path: object) -> Fake:
+        reads.append(path)
+        if len(reads) < 3:
+            raise Py4JJavaError("", Fake(getClass=Fake(getSimpleName=kind), getMessage=message))
+        return Fake(readAllBytes=b"new", close=None)
+
+    path = Fake(getFileSystem=Fake(open=opened))
+    hadoop = SimpleNamespace(fs=SimpleNamespace(Path=lambda _: path))
+    jvm = SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=hadoop)))
+    folder = HadoopFolder("s3a://lake/kept", SimpleNamespace(jvm=jvm), None)
+    assert (folder.read("status.json"), len(reads)) == (b"new", 3)

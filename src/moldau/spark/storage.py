@@ -11,6 +11,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,11 +30,18 @@ URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 APPEARING_WHOLE = ("s3", "s3a", "s3n", "gs", "oss", "cosn", "obs")
 # Makes a creation of S3's one conditional request; file systems that create exclusively anyway ignore it.
 CONDITIONAL_CREATION = "fs.option.create.conditional.overwrite"
+# S3A looks at a file and then fetches the version that it saw: a writer in between makes the answer a refusal.
+CHANGED_MEANWHILE = re.compile(r"RemoteFileChangedException|Status Code: 412\b")
+READS_MAX = 10
 EXISTS_ALREADY = ("FileAlreadyExistsException", "RemoteFileChangedException")
 
 
 class StorageFailed(OSError):
     """A store did not do what it was asked for; the message names the URL and the reason."""
+
+
+class ChangedMeanwhile(StorageFailed):
+    """A file was written anew while it was read."""
 
 
 class OutOfReach(StorageFailed):
@@ -147,6 +155,9 @@ class HadoopFolder:
             finally:
                 stream.close()
 
+        for _ in range(READS_MAX - 1):
+            with suppress(ChangedMeanwhile):
+                return self._asked(name, read, otherwise={"FileNotFoundException": None})
         return self._asked(name, read, otherwise={"FileNotFoundException": None})
 
     def write(self, name: str, data: bytes) -> None:
@@ -207,7 +218,8 @@ class HadoopFolder:
             if otherwise and kind in otherwise:
                 return otherwise[kind]
             told = str(wrong.java_exception.getMessage() or kind).splitlines()[0]
-            raise StorageFailed(f"{self.url}/{name}".rstrip("/") + f": {_explained(kind, told)}") from None
+            failure = ChangedMeanwhile if CHANGED_MEANWHILE.search(f"{kind} {told}") else StorageFailed
+            raise failure(f"{self.url}/{name}".rstrip("/") + f": {_explained(kind, told)}") from None
         except (Py4JError, ConnectionError):
             raise StorageFailed(f"{self.url}: Spark, which reaches it, is gone") from None
 
