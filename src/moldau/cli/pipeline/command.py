@@ -17,7 +17,7 @@ from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.ages import with_ages
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
-from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, submit
+from moldau.cli.pipeline.submitting import CLIENT, CLUSTER, is_submitted, submit
 from moldau.cli.pipeline.watching import Watchers, add_watcher_options, extra_watchers
 from moldau.cli.retention import project_warnings, retention_warnings
 from moldau.core.clock import SystemClock
@@ -220,7 +220,7 @@ def run_plan(plan: Plan, options: Namespace, *, starting: Mapping[str, str] | No
 
     # A lock that only Spark can reach is taken when Spark is there, any other before that.
     folder = PipelineFolder(plan, options.file.resolve().parent, lambda url: reached(url, spark))
-    with folder.locked():
+    with folder.locked(is_patient=is_submitted()):
         sys.stderr.writelines(f"{line}\n" for line in retention_warnings(plan, options.file))
         made = jobs(plan, folder, spark(), starting=starting, anew=anew)
         if options.once:

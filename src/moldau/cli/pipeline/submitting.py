@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import tempfile
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
 from moldau.cli.failures import CommandFailed, UsageError
-from moldau.spark.pipelines.loading import files_of
+from moldau.cli.pipeline.handover import SETTING, HandedOver, as_properties
+from moldau.spark.pipelines.loading import files_of, load, variables_of
 from moldau.spark.pipelines.plan import Plan
+from moldau.spark.pipelines.running.sessions.opening import SUBMITTED
 from moldau.spark.pipelines.running.state.folders import STATE
 from moldau.spark.storage import is_url
 
@@ -19,8 +23,15 @@ CLUSTER = "cluster"
 PROGRAM = Path(__file__).with_name("submitted.py")
 KUBERNETES = "k8s://"
 UPLOADS = "spark.kubernetes.file.upload.path"
+# YARN starts a driver that died again, a few times in all: what was long ago must not count against one of months.
+FAILURES_COUNT_FOR = "spark.yarn.am.attemptFailuresValidityInterval"
 # Masters that start drivers in Python; Spark's own master refuses them.
 TAKERS = ("yarn", KUBERNETES)
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started this process, as the driver."""
+    return SUBMITTED in os.environ
 
 
 def submit(plan: Plan, options: Namespace, settings: Mapping[str, str]) -> int:
@@ -29,8 +40,22 @@ def submit(plan: Plan, options: Namespace, settings: Mapping[str, str]) -> int:
     from pyspark.find_spark_home import _find_spark_home
 
     home: str = _find_spark_home()
-    command = [str(Path(home, "bin", "spark-submit")), *arguments(plan, options, settings)]
-    return subprocess.run(command, env={**os.environ, "SPARK_HOME": home}, check=False).returncode
+    with tempfile.TemporaryDirectory(prefix="moldau-") as folder:  # nobody else may open it
+        properties = Path(folder) / "spark.properties"
+        properties.write_text(as_properties(spark_settings(plan, options, settings)))
+        properties.chmod(0o600)
+        command = [str(Path(home, "bin", "spark-submit")), *arguments(plan, options, properties)]
+        return _run(command, {**os.environ, "SPARK_HOME": home})
+
+
+def _run(command: list[str], environment: Mapping[str, str]) -> int:
+    """Who ends this command ends spark-submit, and the file with settings goes."""
+    process = subprocess.Popen(command, env=environment)
+    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def master_of(plan: Plan, options: Namespace) -> str:
@@ -52,22 +77,39 @@ def refuse(plan: Plan, master: str) -> None:
             )
 
 
-def arguments(plan: Plan, options: Namespace, settings: Mapping[str, str]) -> list[str]:
-    """The program, and the pipeline's files in its working folder, where the driver finds them by their names."""
+def spark_settings(plan: Plan, options: Namespace, settings: Mapping[str, str]) -> dict[str, str]:
+    """All that is said to Spark, and what is handed to the driver in private: a command line is read by anyone."""
     master = master_of(plan, options)
     said = {key: value for key, value in plan.settings.items() if key.startswith("spark.") and key != "spark.master"}
     if master.startswith(KUBERNETES):
         # Files of this machine reach a pod through a store; the checkpoint's is one that both reach.
         said.setdefault(UPLOADS, f"{plan.settings['checkpoint'].rstrip('/')}/{STATE}/uploads")
-    given = ["--master", master, "--deploy-mode", CLUSTER, "--name", f"moldau pipeline {plan.name}"]
-    for key, value in said.items():
-        given += ["--conf", f"{key}={value}"]
+    elif not options.once:
+        said.setdefault(FAILURES_COUNT_FOR, "1h")
+    names = variables_of(load(options.file, settings))
+    environment = {name: os.environ[name] for name in names if name in os.environ}
+    return {**said, SETTING: HandedOver(settings, environment, places_of(options.file)).text()}
+
+
+def places_of(file: Path) -> dict[str, str]:
+    """Spark lays files side by side, whatever folders they come from."""
+    included = [path.relative_to(file.parent) for path in files_of(file)[1:] if path.is_relative_to(file.parent)]
+    names = [path.name for path in included]
+    if len(included) < len(files_of(file)) - 1 or any(".." in path.parts for path in included):
+        raise CommandFailed(f"{file}: with --deploy-mode cluster only files beside it or below can be included")
+    if len({file.name, *names}) <= len(names):
+        raise CommandFailed(f"{file}: with --deploy-mode cluster included files need names of their own, not {names}")
+    return {file.name: file.name, **{str(path): path.name for path in included}}
+
+
+def arguments(plan: Plan, options: Namespace, properties: Path) -> list[str]:
+    """The program, and the pipeline's files in its working folder, where the driver finds them by their names."""
+    given = ["--master", master_of(plan, options), "--deploy-mode", CLUSTER, "--name", f"moldau pipeline {plan.name}"]
+    given += ["--properties-file", str(properties), "--load-spark-defaults"]
     given += ["--files", ",".join(str(path.resolve()) for path in files_of(options.file)), str(PROGRAM)]
     given += ["run", options.file.name, *(["--once"] if options.once else []), "--quiet"]
     given += [] if options.restarts is None else ["--restarts", str(options.restarts)]
     given += ["--lineage", options.lineage] if options.lineage else []
     if options.metrics_port is not None:
         given += ["--metrics-port", str(options.metrics_port), "--metrics-host", options.metrics_host]
-    for key, value in settings.items():
-        given += ["--set", f"{key}={value}"]
     return given

@@ -44,6 +44,13 @@ def files_of(path: Path) -> list[Path]:
     return found
 
 
+def variables_of(plan: Plan) -> list[str]:
+    """The names that `${env:NAME}` refers to in settings and options."""
+    options = [one.endpoint.options for one in plan.sources] + [one.endpoint.options for one in plan.sinks]
+    values = [value for said in (plan.settings, *options) for value in said.values()]
+    return sorted({name for value in values for name in missing_variables(value, {})})
+
+
 def with_environment(plan: Plan, environment: Mapping[str, str], *, needs_all: bool = True) -> Plan:
     """`${env:NAME}` in settings and options replaced: that is how passwords stay out of files.
 

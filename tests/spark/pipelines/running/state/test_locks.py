@@ -108,6 +108,20 @@ def test_a_holder_elsewhere_whose_clock_is_wrong_is_seen_to_live(folder: LocalFo
         renewing.join()
 
 
+def test_a_patient_successor_watches_until_it_knows(folder: LocalFolder) -> None:
+    """As a cluster starts one, seconds after the driver died on another machine."""
+    put(folder, elsewhere())
+    patient = Lock(folder, lease_s=LEASE_S, is_patient=True)
+    patient.take()
+    patient.release()
+    put(folder, elsewhere())
+    renewal = threading.Timer(LEASE_S / 2, put, (folder, elsewhere(age_s=-1)))
+    renewal.start()
+    with pytest.raises(AlreadyRunning, match="process 7 on head runs this pipeline already"):
+        Lock(folder, lease_s=50.0, is_patient=True).take()
+    renewal.join()
+
+
 @pytest.mark.parametrize("age_s", [60.0, 3600.0])
 def test_a_holder_elsewhere_that_is_silent_is_succeeded(folder: LocalFolder, age_s: float) -> None:
     put(folder, elsewhere(age_s=age_s))

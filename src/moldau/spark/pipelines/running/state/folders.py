@@ -57,8 +57,9 @@ class PipelineFolder:
         return self.reach(self.state)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        lock = Lock(self._state)
+    def locked(self, *, is_patient: bool = False) -> Iterator[None]:
+        """A patient one is the successor that a cluster starts, within seconds, for a driver that died elsewhere."""
+        lock = Lock(self._state, is_patient=is_patient)
         lock.take()
         self._lock = lock
         try:

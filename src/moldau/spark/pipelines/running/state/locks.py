@@ -119,12 +119,16 @@ def ask_to_end(folder: Folder, holder: Holder) -> None:
 class Lock:
     """Taken by `take`, kept by a thread until `release`."""
 
-    def __init__(self, folder: Folder, *, clock: Clock | None = None, lease_s: float = LEASE_S) -> None:
+    def __init__(
+        self, folder: Folder, *, clock: Clock | None = None, lease_s: float = LEASE_S, is_patient: bool = False
+    ) -> None:
+        """A patient one watches a holder of another machine until it is known to live or to be dead."""
         self.lost_to: str | None = None
         self.is_asked_to_end = False
         self._folder = folder
         self._clock = clock or SystemClock()
         self._lease_s = lease_s
+        self._is_patient = is_patient
         self._over = threading.Event()
         self._number = 0
         self._me = Holder(
@@ -190,7 +194,7 @@ class Lock:
                 raise AlreadyRunning(f"{holder} runs this pipeline already")
             return
         age_s = abs(now_ms - holder.renewed_ms) / 1000
-        if age_s < self._lease_s:
+        if age_s < self._lease_s and not self._is_patient:
             left = f"if it is dead, its lock ends in {self._lease_s - age_s:.0f} s"
             raise AlreadyRunning(f"{holder} runs this pipeline already ({age_s:.0f} s ago it said so; {left})")
         if age_s > LONG_AGO_S and holder != UNREADABLE:
