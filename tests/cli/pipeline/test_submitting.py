@@ -106,6 +106,14 @@ def test_files_that_can_not_go_with_it_are_refused(file: Path, names: tuple[str,
         places_of(file)
 
 
+@pytest.mark.parametrize(("master", "handed"), [("yarn", {"spark.archives": ""}), ("k8s://https://head:6443", {})])
+def test_a_driver_does_not_look_for_what_yarn_has_brought(file: Path, master: str, handed: dict[str, str]) -> None:
+    options = parse(["run", str(file), "--master", master, "--deploy-mode", "cluster"])
+    settings = spark_settings(load(file, {"spark.archives": "environment.tar.gz#environment"}), options, {})
+    assert settings["spark.archives"] == "environment.tar.gz#environment"
+    assert HandedOver.of(settings[SETTING]).settings == handed
+
+
 @pytest.mark.parametrize(("once", "hours"), [(["--once"], None), ([], "1h")])
 def test_deaths_of_long_ago_do_not_end_a_pipeline_that_stays(file: Path, once: list[str], hours: str | None) -> None:
     options = parse(["run", str(file), "--master", "yarn", "--deploy-mode", "cluster", *once])
