@@ -71,6 +71,18 @@ def test_a_holder_of_this_machine_that_was_killed_is_succeeded_at_once(folder: L
     taken.release()
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no list of processes that tells of dead ones")
+def test_a_dead_holder_whom_nobody_asked_for_is_dead() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    began = born(process.pid)
+    assert began is not None
+    process.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{process.pid}/stat").exists()
+    assert born(process.pid) is None
+    process.communicate()
+
+
 def test_a_process_that_has_the_number_of_a_dead_one_is_another(folder: LocalFolder) -> None:
     lock = lock_of(folder)
     lock.take()

@@ -83,7 +83,9 @@ def born(pid: int) -> str | None:
     """When a process began, in the kernel's own count, where it tells; None when there is no such process."""
     try:
         # The name of the program stands in brackets and may hold anything, so count from its end.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        # The dead whom nobody asks for stay listed: the first process of a container often asks for no orphans.
+        return None if told[0] in "ZX" else told[19]
     except OSError:
         with suppress(OSError):
             os.kill(pid, 0)
