@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyspark
+
+from tests.brokers import PROJECT
 
 START_S_MAX = 240.0
 STOP_S_MAX = 30.0
@@ -69,3 +73,14 @@ def home_of_its_own(folder: Path) -> Path:
     for path in INSTALLED.iterdir():
         (home / path.name).symlink_to(path)
     return home
+
+
+def fill_environment(folder: Path) -> None:
+    """In the place of pip: what would be downloaded is lent by the environment of the tests."""
+    site = next((folder / "lib").glob("python*")) / "site-packages"
+    lent = [path for path in sys.path if path.endswith(("site-packages", "/src"))]
+    (site / "lent.pth").write_text("\n".join([*lent, str(PROJECT / "src")]) + "\n")
+    (folder / "bin" / "moldau").write_text('#!/bin/sh\nexec "$(dirname "$0")/python" -m moldau "$@"\n')
+    (folder / "bin" / "moldau").chmod(0o755)
+    shutil.copy(PROJECT / "src" / "moldau" / "spark" / "moldau-python", folder / "bin")
+    (folder / "bin" / "spark-class").symlink_to(INSTALLED / "bin" / "spark-class")

@@ -24,7 +24,7 @@ from moldau.spark.storage import folder_without_session
 from tests.apache_kafka import free_ports
 from tests.brokers import PROJECT
 from tests.spark.object_store import PACKAGES_SETTINGS, ObjectStore, running_object_store
-from tests.spark.servers import INSTALLED, spark_server, wait_for_port
+from tests.spark.servers import INSTALLED, fill_environment, spark_server, wait_for_port
 from tests.spark.topics import Topics
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark"), pytest.mark.timeout(1200)]
@@ -68,16 +68,6 @@ class Terminal:
         assert done.returncode == exit_code, done.stdout + done.stderr
         assert "Traceback" not in done.stderr, done.stderr
         return done.stdout + done.stderr
-
-
-def fill_environment(folder: Path) -> None:
-    """In the place of pip: what would be downloaded is lent by the environment of the tests."""
-    site = next((folder / "lib").glob("python*")) / "site-packages"
-    lent = [path for path in sys.path if path.endswith(("site-packages", "/src"))]
-    (site / "lent.pth").write_text("\n".join([*lent, str(PROJECT / "src")]) + "\n")
-    (folder / "bin" / "moldau").write_text('#!/bin/sh\nexec "$(dirname "$0")/python" -m moldau "$@"\n')
-    (folder / "bin" / "moldau").chmod(0o755)
-    (folder / "bin" / "spark-class").symlink_to(INSTALLED / "bin" / "spark-class")
 
 
 @contextmanager
