@@ -84,8 +84,15 @@ def test_no_secret_of_a_listener_is_described() -> None:
     assert entries["listener.name.inside.ssl.keystore.location"].value == "/keys/broker.pem"
 
 
+OF_BROKERS_AS_CLIENTS = {
+    "sasl.mechanism.inter.broker.protocol",
+    "sasl.oauthbearer.token.endpoint.url",
+    "ssl.endpoint.identification.algorithm",
+}
+
+
 def test_one_list_names_the_keys_that_secure_a_listener() -> None:
-    assert {*LISTENER_SECURITY_KEYS, *MECHANISM_KEYS} == SECURING
+    assert {*LISTENER_SECURITY_KEYS, *MECHANISM_KEYS} == SECURING - OF_BROKERS_AS_CLIENTS
     assert set(TLS_STORE_KEYS) <= SECURING
 
 
