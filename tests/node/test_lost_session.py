@@ -41,6 +41,7 @@ class Lost:
         self.controller = SimpleNamespace(image=image)
         self.partitions = SimpleNamespace(all=lambda: [])
         self.itself = None
+        self.authorization = None
         self.image_without_itself: ClusterImage | None = None
         itself = BrokerImage(1, ENDPOINTS)
         membership = Membership(cast(Any, None), itself, cluster_id="cluster", has_whole_logs=True, lost={})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.controller.settings.scram_credentials import (
     SECRET_BYTES,
+    Alteration,
     CredentialDeletion,
     CredentialUpsertion,
     UserResult,
     decide_alter_scram_credentials,
 )
+from moldau.coordinator.long_work import chunks
 from moldau.core.errors import ApiError
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.alter_user_scram_credentials import (
@@ -21,25 +24,48 @@ from moldau.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 
+USERS_PER_WRITE = 200  # the keys of so many are computed in some milliseconds
+
 
 @api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, AlterUserScramCredentialsRequest, versions=(0, 0), forwarded=True)
 async def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: Context
 ) -> AlterUserScramCredentialsResponse:
-    deletions = [CredentialDeletion(each.name, each.mechanism) for each in request.deletions]
-    upsertions = [
+    alterations: list[Alteration] = [CredentialDeletion(each.name, each.mechanism) for each in request.deletions]
+    alterations += [
         CredentialUpsertion(each.name, each.mechanism, each.iterations, bytes(each.salt), bytes(each.salted_password))
         for each in request.upsertions
     ]
+    results: list[UserResult] = []
+    for some in [*_portions(alterations)] or [[]]:
+        results += await _alter(some, context)
+    return AlterUserScramCredentialsResponse(
+        results=[AlterUserScramCredentialsResult(each.user, each.error, each.message) for each in results]
+    )
+
+
+def _portions(alterations: list[Alteration]) -> Iterator[list[Alteration]]:
+    """Some hundred users at a time, each with all that is asked for: whoever is named twice is refused."""
+    if len(alterations) <= USERS_PER_WRITE:
+        yield alterations
+        return
+    by_user: dict[str, list[Alteration]] = {}
+    for each in alterations:
+        by_user.setdefault(each.user, []).append(each)
+    for users in chunks(by_user.values(), USERS_PER_WRITE):
+        yield [each for asked in users for each in asked]
+
+
+async def _alter(alterations: list[Alteration], context: Context) -> list[UserResult]:
+    deletions = [each for each in alterations if isinstance(each, CredentialDeletion)]
+    upsertions = [each for each in alterations if isinstance(each, CredentialUpsertion)]
     try:
-        results = await context.services.controller.write(
+        return await context.services.controller.write(
             lambda image: decide_alter_scram_credentials(
                 image, deletions, upsertions, new_secret=os.urandom(SECRET_BYTES)
             )
         )
     except ApiError as wrong:
-        users = [*(each.user for each in deletions), *(each.user for each in upsertions)]
-        results = [UserResult(user, wrong.code, wrong.message) for user in dict.fromkeys(users)]
-    return AlterUserScramCredentialsResponse(
-        results=[AlterUserScramCredentialsResult(each.user, each.error, each.message) for each in results]
-    )
+        return [
+            UserResult(user, wrong.code, wrong.message) for user in dict.fromkeys(each.user for each in alterations)
+        ]

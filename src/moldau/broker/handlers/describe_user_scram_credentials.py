@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any
+
 from moldau.broker.api import api
 from moldau.broker.context import Context
+from moldau.broker.requests.answers import Encoded, by_size
+from moldau.controller.image import ClusterImage
 from moldau.controller.settings.scram_credentials import describe_scram_credentials
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.describe_user_scram_credentials import (
@@ -17,9 +22,14 @@ from moldau.wire.messages.describe_user_scram_credentials import (
 @api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest, versions=(0, 0))
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: Context
-) -> DescribeUserScramCredentialsResponse:
+) -> DescribeUserScramCredentialsResponse | Coroutine[Any, Any, Encoded[DescribeUserScramCredentialsResponse]]:
+    image = context.services.controller.image
     users = None if request.users is None else [user.name for user in request.users]
-    found = describe_scram_credentials(context.services.controller.image, users)
+    rows = len(image.scram_credentials) if users is None else len(users)
+    return by_size(lambda: _response(image, users), rows, context)
+
+
+def _response(image: ClusterImage, users: list[str] | None) -> DescribeUserScramCredentialsResponse:
     return DescribeUserScramCredentialsResponse(
         error_message=None,
         results=[
@@ -29,6 +39,6 @@ def describe_user_scram_credentials(
                 error_message=each.message,
                 credential_infos=[CredentialInfo(mechanism, iterations) for mechanism, iterations in each.iterations],
             )
-            for each in found
+            for each in describe_scram_credentials(image, users)
         ],
     )
