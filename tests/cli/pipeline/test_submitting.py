@@ -54,6 +54,7 @@ def test_the_files_go_with_it_and_no_setting_is_on_the_command_line(file: Path) 
     assert spark_settings(plan, options, said(options)) == {
         "spark.executor.memory": "2g",
         "spark.kubernetes.file.upload.path": "s3a://lake/orders/_moldau/uploads",
+        "spark.log.level": "WARN",
         SETTING: HandedOver({"bootstrap.servers": "kafka:9092"}, {}, PLACES).text(),
     }
 

@@ -16,6 +16,8 @@ from moldau.spark.pipelines.running.sessions.opening import SUBMITTED
 
 SETTING = "spark.moldau.handed.secret"  # Spark's own `spark.redaction.regex` knows it by `secret`
 
+TELLS_ALL = "org.apache.spark.scheduler.AsyncEventQueue"  # at INFO: a job's properties as they are, secrets among them
+
 
 class HandedOver(NamedTuple):
     settings: Mapping[str, str] = {}
@@ -39,7 +41,15 @@ def taken_over() -> HandedOver:
     started: Any = SparkContext
     started._ensure_initialized()
     text = SparkConf().get(SETTING)
+    _keep_to_itself(started._jvm)
     return HandedOver.of(text) if text else HandedOver()
+
+
+def _keep_to_itself(jvm: Any) -> None:
+    """A context that is made from here on has nothing of it, and a slow listener does not have the rest in the log."""
+    jvm.java.lang.System.clearProperty(SETTING)
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(TELLS_ALL, log4j.Level.WARN)
 
 
 def lay_out(handed: HandedOver) -> None:

@@ -25,6 +25,7 @@ KUBERNETES = "k8s://"
 UPLOADS = "spark.kubernetes.file.upload.path"
 # YARN starts a driver that died again, a few times in all: what was long ago must not count against one of months.
 FAILURES_COUNT_FOR = "spark.yarn.am.attemptFailuresValidityInterval"
+LOG_LEVEL = "spark.log.level"  # as of a driver here: below it Spark tells plans and properties to whoever reads logs
 # YARN has brought these to the driver, which would look for them where they were here.
 BROUGHT = ("spark.archives", "spark.files", "spark.jars", "spark.submit.pyFiles")
 # Masters that start drivers in Python; Spark's own master refuses them.
@@ -90,6 +91,7 @@ def spark_settings(plan: Plan, options: Namespace, settings: Mapping[str, str]) 
         settings = {**settings, **{key: "" for key in BROUGHT if key in said}}
         if not options.once:
             said.setdefault(FAILURES_COUNT_FOR, "1h")
+    said.setdefault(LOG_LEVEL, "WARN")
     names = variables_of(load(options.file, settings))
     environment = {name: os.environ[name] for name in names if name in os.environ}
     return {**said, SETTING: HandedOver(settings, environment, places_of(options.file)).text()}
