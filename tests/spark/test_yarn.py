@@ -1,4 +1,4 @@
-"""Pipelines on a real YARN, as the guide to clusters says: the driver in a container, killed and stopped."""
+"""Pipelines on a real YARN, as the guide to clusters says: the driver in a container, killed and stopped, and here."""
 
 from __future__ import annotations
 
@@ -35,8 +35,12 @@ SMALL = {
     "spark.executor.memory": "512m",
     "spark.executor.instances": "1",
     "spark.sql.shuffle.partitions": "1",
+    "spark.yarn.am.memory": "512m",
     # In the place of an archive of Spark's own jars in HDFS: they are at the same path everywhere.
     "spark.yarn.jars": f"local:{INSTALLED}/jars/*",
+    # On any machine some event is too slow, and told at length.
+    "spark.scheduler.listenerbus.logSlowEvent.threshold": "1ms",
+    "spark.log.level": "INFO",
     "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": "127.0.0.1",
     "spark.executorEnv.SPARK_LOCAL_IP": "127.0.0.1",
 }
@@ -176,6 +180,16 @@ def test_a_driver_in_a_container_is_killed_and_stopped_and_every_row_counts_once
     assert (done["state"], done["finalStatus"]) == ("FINISHED", "SUCCEEDED")
     assert world.records() == world.rows() == list(range(200))
     assert not [name for name in world.store.names("lake", "checkpoints/orders/_moldau") if "lock-" in name]
+    assert_no_secrets(world)
+
+
+def test_a_driver_here_has_its_executors_there(world: World) -> None:
+    for start in (0, 100):
+        world.produce(start, start + 100)
+        world.run("run", "--master", "yarn", "--once")
+        assert world.records() == world.rows() == list(range(start + 100))
+    assert [each["finalStatus"] for each in world.yarn.applications()] == ["SUCCEEDED", "SUCCEEDED"]
+    assert {row["state"] for row in status_of(world)} == {"done"}
     assert_no_secrets(world)
 
 
