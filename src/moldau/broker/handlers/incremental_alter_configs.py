@@ -65,8 +65,9 @@ async def incremental_alter_configs(
     if context.services.certificates is not None:
         from moldau.broker.certificate_changes import refused_certificates  # few brokers have listeners with TLS
 
-        # Files are looked at only for those who may name them.
-        allowed = without(others, denied_changes(context, others))
+        # Files are looked at only for those who may name them. What is named twice is refused whoever names it.
+        once = [each for each in others if times_named[each.type, each.name] == 1]
+        allowed = without(once, denied_changes(context, once))
         altered = await refused_certificates(allowed, context.services)
         others = [*without(others, altered)]
     altered += await _alter(others, validate_only=request.validate_only, context=context)
