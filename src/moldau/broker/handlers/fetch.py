@@ -126,13 +126,18 @@ def _delay(
 ) -> DelayedResponse[FetchResponse]:
     told = {one for one, _ in reading.found}
     terms = terms.again()
+    services, authorization = context.services, context.services.authorization
+    # Others of the same session may add to it what this one was never judged for.
+    everything = plan.wanted.values() if authorization is None else [*plan.wanted.values()]
 
     def attempt(is_last: bool, grown: Set[Partition] | None) -> Answer:
-        services = context.services
-        wanted: Iterable[Wanted] = plan.wanted.values()
+        wanted: Iterable[Wanted] = everything
         if grown is not None and terms.changes_only:
             wanted = worth_a_look(wanted, told, grown)
-        again = read(wanted, terms, services.partitions)
+        if authorization is None:
+            again = read(wanted, terms, services.partitions)
+        else:
+            again = authorization.read(wanted, terms, context)
         if again.to_read:  # so much that it takes long: no need to count whether it is enough
             later: DelayedResponse[FetchResponse | Encoded[FetchResponse]] = DelayedResponse()
             later.follow(asyncio.ensure_future(_finish(plan, again, terms, context)))
