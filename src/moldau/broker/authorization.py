@@ -45,7 +45,7 @@ class Authorization:
         if self.authorizer.authorize(peer.principal, _host_of(peer), operation, resource_type, name):
             return True
         if is_audited:
-            self._note_denial(context, operation, resource_type, name)
+            self.note_denial(context, operation, resource_type, name)
         return False
 
     def denied(
@@ -63,10 +63,10 @@ class Authorization:
         refused = {name: None for name in names if not authorize(principal, host, operation, resource_type, name)}
         if is_audited:
             for name in refused:
-                self._note_denial(context, operation, resource_type, name)
+                self.note_denial(context, operation, resource_type, name)
         return refused.keys()
 
-    def _note_denial(self, context: Context, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
+    def note_denial(self, context: Context, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         peer = context.peer
         host = _host_of(peer)
         rule = self.authorizer.matching_rule(peer.principal, host, operation, resource_type, name)

@@ -31,9 +31,7 @@ def consumer_group_describe(
         refused = [DescribedGroup(error_code=error, group_id=group_id) for group_id in request.group_ids]
         return ConsumerGroupDescribeResponse(groups=refused)
     denied = context.denied(DESCRIBE, GROUP, request.group_ids)
-    operations = {}
-    if request.include_authorized_operations:
-        operations = {each: operations_on_group(context, each) for each in request.group_ids if each not in denied}
+    operations: dict[str, int] = {}
 
     def shape(groups: list[DescribedGroup]) -> ConsumerGroupDescribeResponse:
         for group in groups:
@@ -47,6 +45,8 @@ def consumer_group_describe(
     def describe(group_id: str) -> DescribedGroup | Future[DescribedGroup]:
         if group_id in denied:
             return DescribedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
+        if request.include_authorized_operations:
+            operations[group_id] = operations_on_group(context, group_id)
         return _describe(group_id, context)
 
     return in_turn(request.group_ids, describe, shape, context, rows=members)

@@ -27,9 +27,7 @@ def describe_groups(
 ) -> DescribeGroupsResponse | Future[DescribeGroupsResponse | Encoded[DescribeGroupsResponse]]:
     refuse_repetition(request.groups)
     denied = context.denied(DESCRIBE, GROUP, request.groups)
-    operations = {}
-    if request.include_authorized_operations:
-        operations = {each: operations_on_group(context, each) for each in request.groups if each not in denied}
+    operations: dict[str, int] = {}
 
     def shape(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         for group in groups:
@@ -43,6 +41,8 @@ def describe_groups(
     def describe(group_id: str) -> DescribedGroup | Future[DescribedGroup]:
         if group_id in denied:
             return DescribedGroup(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
+        if request.include_authorized_operations:
+            operations[group_id] = operations_on_group(context, group_id)
         return _describe(group_id, context)
 
     return in_turn(request.groups, describe, shape, context, rows=members)

@@ -81,16 +81,27 @@ def _answer_for(
     failures: dict[str, ErrorCode],
 ) -> Answer:
     image = context.services.image
-    operations = None
-    if context.services.authorization is not None and request.include_topic_authorized_operations:
-        operations = {name: operations_on_topic(context, name) for name in _names(asked, image) if name not in hidden}
-    return _answer(
-        request,
-        context,
-        _known(asked, image),
-        lambda: _described(asked, image, failures, hidden),
-        operations=operations,
-    )
+
+    def answer(operations: Mapping[str, int] | None = None) -> Answer:
+        known = _known(asked, image)
+        return _answer(
+            request, context, known, lambda: _described(asked, image, failures, hidden), operations=operations
+        )
+
+    if context.services.authorization is None or not request.include_topic_authorized_operations:
+        return answer()
+    return _with_operations([name for name in _names(asked, image) if name not in hidden], answer, context)
+
+
+async def _with_operations(
+    names: list[str], answer: Callable[[Mapping[str, int]], Answer], context: Context
+) -> MetadataResponse | Encoded[MetadataResponse]:
+    """A topic has eight of them, each of which the authorizer is asked about."""
+    operations = {}
+    async for name in in_slices(names, context.services.long_work):
+        operations[name] = operations_on_topic(context, name)
+    answered = answer(operations)
+    return answered if isinstance(answered, MetadataResponse) else await answered
 
 
 async def _all_visible(request: MetadataRequest, context: Context) -> MetadataResponse | Encoded[MetadataResponse]:

@@ -44,14 +44,14 @@ def restrict_produce(request: ProduceRequest, work: Work, context: Context) -> E
         if named is None or not context.may(WRITE, TRANSACTIONAL_ID, named):
             work.has_refusal = True
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    denied = context.denied(WRITE, TOPIC, _names(request, context))
+    denied = context.denied(WRITE, TOPIC, written_topics(request, context))
     if denied:
         work.denied = denied
         work.partitions = AllowedPartitions(context.services.partitions, denied)
     return None
 
 
-def _names(request: ProduceRequest, context: Context) -> list[str]:
+def written_topics(request: ProduceRequest, context: Context) -> list[str]:
     if context.version < TOPIC_IDS_SINCE:
         return [topic.name for topic in request.topic_data]
     ids = context.services.controller.image.topic_ids

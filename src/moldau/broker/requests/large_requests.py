@@ -37,7 +37,7 @@ class LargeRequests:
         request, _ = await in_thread(lambda: decode(frame, at), context)
         parts = _parts_of(api, request)
         if parts is None:
-            response = await _answered(api.call(request, context))
+            response = await outcome(api.call(request, context))
         else:
             response = await self._in_parts(request, parts, api, context, size_bytes=len(frame))
         if response is None or isinstance(response, Encoded):
@@ -52,7 +52,7 @@ class LargeRequests:
         count = min(LARGE_REQUEST_PART, max(1, LARGE_REQUEST_PART_BYTES * len(elements) // size_bytes))
         for some in await in_thread(lambda: _portions(elements, api.subject, context, count), context):
             await self._services.long_work.wait()
-            response = await _answered(api.call(structs.replace(request, **{asked: some}), context))
+            response = await outcome(api.call(structs.replace(request, **{asked: some}), context))
             if whole is None:
                 whole = response
             else:
@@ -92,7 +92,8 @@ def _portions(elements: list[Any], subject: Subject | None, context: Context, co
     return portions
 
 
-async def _answered(answer: Any) -> Any:
+async def outcome(answer: Any) -> Any:
+    """What a handler gave, or what comes of it."""
     if isinstance(answer, DelayedResponse):
         return await future_of(answer)
     if isinstance(answer, Future) or asyncio.iscoroutine(answer):

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from moldau.broker.api import Api
+from moldau.broker.requests.judging import judging
 from moldau.core.errors import ErrorCode
 from moldau.security.acls.requirements import needed_of_the_cluster
 from moldau.wire.api import ApiKey
@@ -72,11 +73,12 @@ REFUSED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def guarded(table: Iterable[Api], authorization: Authorization) -> Iterator[Api]:
-    """The same APIs, of which those that need a right on the cluster ask for it first."""
+    """The same APIs: those that need a right on the cluster ask for it first, long ones for what they name."""
     for api in table:
         low, high = api.versions
         needs_some = any(needed_of_the_cluster(api.key, version) is not None for version in range(low, high + 1))
-        yield replace(api, call=_asking(api, authorization)) if needs_some else api
+        asking = replace(api, call=_asking(api, authorization)) if needs_some else api
+        yield judging(asking, authorization)
 
 
 def _asking(api: Api, authorization: Authorization) -> Callable[[Any, Context], Any]:
