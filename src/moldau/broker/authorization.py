@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Iterable, Set
 from typing import TYPE_CHECKING
 
-from moldau.broker.fetching.allowed_reading import read_allowed
+from moldau.broker.fetching.allowed_reading import read_allowed, read_allowed_of_many
 from moldau.broker.producing.allowed_topics import restrict_produce
+from moldau.core.limits import LARGE_REQUEST_PART
 from moldau.security.acls.audit import acl_change_message, audit_message
 from moldau.security.acls.authorizer import Authorizer
 from moldau.security.acls.bindings import Acl
@@ -27,6 +28,7 @@ class Authorization:
 
     __slots__ = ("authorizer",)
     read = staticmethod(read_allowed)
+    read_many = staticmethod(read_allowed_of_many)
     restrict_produce = staticmethod(restrict_produce)
 
     def __init__(self, authorizer: Authorizer) -> None:
@@ -65,6 +67,16 @@ class Authorization:
             for name in refused:
                 self.note_denial(context, operation, resource_type, name)
         return refused.keys()
+
+    def takes_long(
+        self, context: Context, operation: AclOperation, resource_type: ResourceType, names: Collection[str]
+    ) -> bool:
+        """Whether many of the names have to be judged first, or are denied, of which a line is written for each."""
+        if len(names) <= LARGE_REQUEST_PART:
+            return False
+        principal, host, is_known = context.peer.principal, _host_of(context.peer), self.authorizer.is_known_allowed
+        slow = [name for name in names if not is_known(principal, host, operation, resource_type, name)]
+        return len(slow) > LARGE_REQUEST_PART
 
     def note_denial(self, context: Context, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         peer = context.peer

@@ -72,7 +72,7 @@ async def test_a_fetch_of_many_that_waits_for_much_is_not_tried_for_each_record(
         context: Any = SimpleNamespace(services=services, version=12)
         plan, reading = Plan({(partition.topic, 0): wanted}), Reading(terms.bytes_max)
         asked = FetchRequest(max_wait_ms=DAY_MS)
-        answer = ensure_future(_fetch_many(asked, plan, reading, terms=terms, context=context))
+        answer = ensure_future(_fetch_many(asked, plan, [wanted], reading, terms=terms, context=context))
         while not partition.commit_watchers:  # noqa: ASYNC110 - nobody tells of it
             await sleep(0)
         watching = dict(partition.commit_watchers)

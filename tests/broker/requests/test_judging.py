@@ -23,6 +23,7 @@ from moldau.wire import messages
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from moldau.wire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from moldau.wire.messages.fetch import FetchPartition, FetchTopic
 from moldau.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from moldau.wire.messages.metadata import MetadataRequestTopic
 from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
@@ -86,7 +87,7 @@ def wire() -> Iterator[Wire]:
         acls = [
             AclCreation(kind, "secret", PatternType.PREFIXED, "User:ANONYMOUS", "*", operation, PermissionType.DENY)
             for kind in (ResourceType.TOPIC, ResourceType.GROUP)
-            for operation in (AclOperation.DESCRIBE, AclOperation.WRITE)
+            for operation in (AclOperation.DESCRIBE, AclOperation.READ, AclOperation.WRITE)
         ]
         created = wire.ask(CreateAclsRequest(creations=acls), 3, CreateAclsResponse)
         assert {each.error_code for each in created.results} == {ErrorCode.NONE}
@@ -118,6 +119,16 @@ def test_a_long_produce_is_refused_what_a_short_one_is(wire: Wire) -> None:
     produced = wire.ask(messages.ProduceRequest(acks=1, topic_data=data), 9, messages.ProduceResponse)
     wanted = expected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assert {each.name: each.partition_responses[0].error_code for each in produced.responses} == wanted
+
+
+def test_a_long_fetch_and_its_session_are_refused_what_a_short_one_is(wire: Wire) -> None:
+    topics = [FetchTopic(topic=name, partitions=[FetchPartition()]) for name in NAMES]
+    opened = wire.ask(messages.FetchRequest(session_epoch=0, topics=topics), 12, messages.FetchResponse)
+    again = messages.FetchRequest(session_id=opened.session_id, session_epoch=1, max_wait_ms=100)
+    continued = wire.ask(again, 12, messages.FetchResponse)
+    wanted = expected(ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    for fetched in (opened, continued):
+        assert {each.topic: each.partitions[0].error_code for each in fetched.responses} == wanted
 
 
 def test_a_long_request_for_groups_is_refused_what_a_short_one_is(wire: Wire) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Set
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Coroutine, Iterable, Sequence, Set
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context, Services
@@ -59,9 +59,13 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     if services.authorization is None:
         reading = read(plan.wanted.values(), terms, services.partitions)
     else:
-        reading = services.authorization.read(plan.wanted.values(), terms, context)
+        allowed = services.authorization.read([*plan.wanted.values()], terms, context)
+        if allowed is None:
+            return asyncio.ensure_future(_judge_many(request, plan, terms, context))
+        reading = allowed
     if reading.to_read or len(plan.wanted) > MANY:
-        return asyncio.ensure_future(_fetch_many(request, plan, reading, terms=terms, context=context))
+        wanted = list(plan.wanted.values())
+        return asyncio.ensure_future(_fetch_many(request, plan, wanted, reading, terms=terms, context=context))
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.must_be_told or not plan.wanted:
         response = _answer(plan, reading, terms, context)
         return response if reading.size_bytes == 0 else _from_cache(response, reading, services)
@@ -134,14 +138,16 @@ def _delay(
         wanted: Iterable[Wanted] = everything
         if grown is not None and terms.changes_only:
             wanted = worth_a_look(wanted, told, grown)
+        again: Reading | None
         if authorization is None:
             again = read(wanted, terms, services.partitions)
         else:
+            wanted = [*wanted]
             again = authorization.read(wanted, terms, context)
+            if again is None:
+                return _later(_judge_and_finish(wanted, plan, terms, context))
         if again.to_read:  # so much that it takes long: no need to count whether it is enough
-            later: DelayedResponse[FetchResponse | Encoded[FetchResponse]] = DelayedResponse()
-            later.follow(asyncio.ensure_future(_finish(plan, again, terms, context)))
-            return later
+            return _later(_finish(plan, again, terms, context))
         if not (is_last or again.must_be_told or again.size_bytes >= terms.bytes_min):
             return None
         response = _answer(plan, again, terms, context)
@@ -151,6 +157,14 @@ def _delay(
     watched = _watched(plan.wanted.values(), terms)
     missing_bytes = terms.bytes_min - reading.size_bytes
     return DelayedFetch(watched, attempt, missing_bytes=missing_bytes, wait_ms_max=request.max_wait_ms).answer
+
+
+def _later(
+    finishing: Coroutine[Any, Any, FetchResponse | Encoded[FetchResponse]],
+) -> DelayedResponse[FetchResponse | Encoded[FetchResponse]]:
+    later: DelayedResponse[FetchResponse | Encoded[FetchResponse]] = DelayedResponse()
+    later.follow(asyncio.ensure_future(finishing))
+    return later
 
 
 def _asks_for_many(request: FetchRequest) -> bool:
@@ -164,19 +178,28 @@ async def _plan_many(request: FetchRequest, context: Context) -> FetchResponse |
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     terms = _terms(request, plan, context)
-    if services.authorization is None:
-        reading = read(plan.wanted.values(), terms, services.partitions)
-    else:
-        reading = services.authorization.read(plan.wanted.values(), terms, context)
-    return await _fetch_many(request, plan, reading, terms=terms, context=context)
+    if services.authorization is not None:
+        return await _judge_many(request, plan, terms, context)
+    wanted = list(plan.wanted.values())
+    reading = read(wanted, terms, services.partitions)
+    return await _fetch_many(request, plan, wanted, reading, terms=terms, context=context)
+
+
+async def _judge_many(
+    request: FetchRequest, plan: Plan, terms: Terms, context: Context
+) -> FetchResponse | Encoded[FetchResponse]:
+    authorization = context.services.authorization
+    assert authorization is not None, "there is somebody to judge them"
+    wanted = list(plan.wanted.values())
+    reading = await authorization.read_many(wanted, terms, context)
+    return await _fetch_many(request, plan, wanted, reading, terms=terms, context=context)
 
 
 async def _fetch_many(
-    request: FetchRequest, plan: Plan, reading: Reading, *, terms: Terms, context: Context
+    request: FetchRequest, plan: Plan, wanted: list[Wanted], reading: Reading, *, terms: Terms, context: Context
 ) -> FetchResponse | Encoded[FetchResponse]:
     """The same in slices. Others of the same session may change what is wanted in between, so a copy is read."""
     services = context.services
-    wanted = list(plan.wanted.values())
     await read_rest(reading, terms, services.partitions, services.long_work)
     terms = terms.again()
     told = {one for one, _ in reading.found}
@@ -206,6 +229,14 @@ async def _fetch_many(
         finally:
             watch.answer.cancel()
     return await _finish(plan, reading, terms, context)
+
+
+async def _judge_and_finish(
+    wanted: Sequence[Wanted], plan: Plan, terms: Terms, context: Context
+) -> FetchResponse | Encoded[FetchResponse]:
+    authorization = context.services.authorization
+    assert authorization is not None, "there is somebody to judge them"
+    return await _finish(plan, await authorization.read_many(wanted, terms, context), terms, context)
 
 
 async def _finish(

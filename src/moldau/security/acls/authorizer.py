@@ -84,6 +84,13 @@ class Authorizer:
             rule = self.matching_rule(principal, host, operation, resource_type, name)
         return rule.is_allowed
 
+    def is_known_allowed(
+        self, principal: Principal, host: str, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """Whether it is remembered that this is allowed; of what has to be looked for, nothing is said."""
+        rule = self._rules.get((principal, host, operation, resource_type, name))
+        return rule is not None and rule.is_allowed
+
     def matching_rule(
         self, principal: Principal, host: str, operation: AclOperation, resource_type: ResourceType, name: str
     ) -> MatchingRule:
