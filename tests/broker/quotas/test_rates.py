@@ -67,3 +67,22 @@ def test_a_throttle_time_fits_the_wire() -> None:
     rate = SampledRate()
     rate.record(2.0**62, WINDOWS, 0)
     assert rate.throttle_ms(1e-9, WINDOWS, 0) == 2**31 - 1
+
+
+@pytest.mark.parametrize("limit", [5e-324, 1e-300, 1e-9])
+def test_a_limit_next_to_nothing_pauses_for_as_long_as_the_wire_can_say(limit: float) -> None:
+    rate, bucket = SampledRate(), TokenBucket()
+    rate.record(1e9, WINDOWS, 0)
+    bucket.take(1e9, limit, WINDOWS, 0)
+    assert rate.throttle_ms(limit, WINDOWS, 0) == bucket.throttle_ms(limit, WINDOWS, 0) == 2**31 - 1
+
+
+@pytest.mark.parametrize("limit", [float("inf"), 1.7e308])
+def test_a_limit_beyond_all_measure_is_none(limit: float) -> None:
+    rate, bucket = SampledRate(), TokenBucket()
+    for now_ms in (0, 0, 1_000):
+        rate.record(1e9, WINDOWS, now_ms)
+        bucket.take(1e9, limit, WINDOWS, now_ms)
+        assert rate.throttle_ms(limit, WINDOWS, now_ms) == bucket.throttle_ms(limit, WINDOWS, now_ms) == 0
+    bucket.take(11, 1.0, WINDOWS, 2_000)
+    assert bucket.throttle_ms(1.0, WINDOWS, 2_000) == 0, "a smaller limit begins with all that it allows"

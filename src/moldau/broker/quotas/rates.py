@@ -80,4 +80,4 @@ class TokenBucket:
 
 def _rounded(milliseconds: float) -> int:
     """As Java rounds, within what the wire has room for."""
-    return min(math.floor(milliseconds + 0.5), 2**31 - 1)
+    return math.floor(min(milliseconds + 0.5, 2**31 - 1))  # of a tiny limit they are infinitely many
