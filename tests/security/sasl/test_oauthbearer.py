@@ -126,6 +126,25 @@ def test_what_the_grammar_does_not_have_is_refused(message: bytes) -> None:
         read_client_initial_response(message)
 
 
+@pytest.mark.parametrize(
+    ("extensions", "reason"),
+    [
+        (b"x=" + b"1" * 100_000 + b"\x01", "at most 65536 are allowed"),
+        (b"".join(b"%s=1\x01" % (b"x" * size) for size in range(1, 33)), "more than 32 pairs"),
+    ],
+    ids=["long", "many pairs"],
+)
+def test_a_message_is_bounded_before_it_is_read(extensions: bytes, reason: str) -> None:
+    with pytest.raises(SaslError, match=reason):
+        read_client_initial_response(b"n,,\x01auth=Bearer t\x01" + extensions + b"\x01")
+
+
+def test_as_many_extensions_as_are_allowed_are_read() -> None:
+    extensions = {"x" * size: "1" for size in range(1, 32)}
+    pairs = "".join(f"{name}={value}\x01" for name, value in extensions.items())
+    assert read_client_initial_response(f"n,,\x01auth=Bearer t\x01{pairs}\x01".encode()).extensions == extensions
+
+
 @pytest.mark.parametrize("extensions", [{"auth": "x"}, {"a1": "x"}, {"a": ""}, {"a": "ž"}, {"a": "\x01b=c"}])
 def test_a_client_sends_no_extension_that_could_be_misread(extensions: dict[str, str]) -> None:
     with pytest.raises(SaslError):

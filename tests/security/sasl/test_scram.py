@@ -268,6 +268,19 @@ def test_what_the_grammar_does_not_have_is_refused(message: bytes) -> None:
         server().evaluate(message, NOW_MS)
 
 
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (b"n,,n=" + b"=2C" * 100_000 + b",r=x", "at most 8192 are allowed"),
+        (b"n,,n=alice,r=x" + b"".join(b",%s=1" % (b"e" * size) for size in range(1, 100)), "more than 32 fields"),
+    ],
+    ids=["long", "many fields"],
+)
+def test_nobody_keeps_the_loop_reading_before_a_login(message: bytes, reason: str) -> None:
+    with pytest.raises(SaslError, match=reason):
+        server().evaluate(message, NOW_MS)
+
+
 def test_nothing_secret_is_shown() -> None:
     secrets = (PASSWORDS["alice"], "client-nonce", "server-nonce")
     credential = make_credential(SHA_256, PASSWORDS["alice"], salt=SALT, iterations=4096)

@@ -48,12 +48,12 @@ class PlainServer:
 
 def _read(response: bytes) -> list[str]:
     try:
-        tokens = response.decode().split("\0")
+        tokens = response.decode().split("\0", TOKENS)
     except UnicodeDecodeError:
         raise SaslAuthenticationError("Invalid SASL/PLAIN response: expected UTF-8") from None
     if len(tokens) != TOKENS:
-        count = min(len(tokens), TOKENS + 1)  # as Kafka counts: it stops after the first that is too many
-        raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected {TOKENS} tokens, got {count}")
+        # As Kafka counts: it stops after the first that is too many.
+        raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected {TOKENS} tokens, got {len(tokens)}")
     return tokens
 
 

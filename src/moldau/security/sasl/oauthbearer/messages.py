@@ -12,6 +12,8 @@ from moldau.security.sasl.saslname import read_gs2_authzid, to_saslname
 
 SEPARATOR = "\x01"
 AUTH = "auth"
+MESSAGE_BYTES_MAX = 65_536  # from whoever connects; twice the longest token
+PAIRS_MAX = 32  # the token and extensions, of which clients send a few
 ACKNOWLEDGED = b"\x01"  # a client's answer to a refusal, after which the server ends the exchange
 
 _NAME = re.compile(r"[A-Za-z]+")
@@ -29,12 +31,16 @@ class ClientInitialResponse:
 def read_client_initial_response(message: bytes) -> ClientInitialResponse:
     """SaslError unless it is one, with exactly one token."""
     what = "Invalid OAUTHBEARER client first message"
+    if len(message) > MESSAGE_BYTES_MAX:
+        raise SaslError(f"{what}: {len(message)} bytes; at most {MESSAGE_BYTES_MAX} are allowed")
     try:
         text = message.decode()
     except UnicodeDecodeError:
         raise SaslError(f"{what}: not UTF-8") from None
-    header, *pairs = text.split(SEPARATOR)
-    flag, *rest = header.split(",")
+    header, *pairs = text.split(SEPARATOR, PAIRS_MAX + 3)
+    if len(pairs) > PAIRS_MAX + 2:
+        raise SaslError(f"{what}: more than {PAIRS_MAX} pairs")
+    flag, *rest = header.split(",", 3)
     # Each pair ends with a separator, and so does the message: two empty texts after the last pair.
     if flag != "n" or len(rest) != 2 or rest[1] or len(pairs) < 2 or pairs[-2:] != ["", ""]:
         raise SaslError(what)

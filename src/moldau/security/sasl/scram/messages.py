@@ -15,6 +15,10 @@ from moldau.security.sasl.mechanism import SaslError
 from moldau.security.sasl.saslname import from_saslname, read_gs2_authzid
 
 TOKEN_AUTH = "tokenauth"  # Kafka's extension: the name is that of a delegation token
+# Whoever sends a message is nobody yet, and the loop reads it: half a megabyte of fields would hold it for long. A name
+# has some dozen characters, a salt a thousand bytes at most; one extension is known.
+MESSAGE_BYTES_MAX = 8_192
+FIELDS_MAX = 32
 
 _NONCE = re.compile(r"[\x21-\x2b\x2d-\x7e]+")
 _EXTENSION = re.compile(r"([A-Za-z]+)=([^\0]+)", re.DOTALL)
@@ -104,12 +108,15 @@ def to_base64(data: bytes) -> str:
 
 
 def _fields(message: bytes, what: str, *, at_least: int) -> list[str]:
+    if len(message) > MESSAGE_BYTES_MAX:
+        raise SaslError(f"SCRAM {what}: {len(message)} bytes; at most {MESSAGE_BYTES_MAX} are allowed")
     try:
-        fields = message.decode().split(",")
+        fields = message.decode().split(",", FIELDS_MAX)
     except UnicodeDecodeError:
         raise SaslError(f"SCRAM {what}: not UTF-8") from None
-    if len(fields) < at_least:
-        raise SaslError(f"SCRAM {what}: {len(fields)} fields, at least {at_least} expected")
+    if not at_least <= len(fields) <= FIELDS_MAX:
+        count = f"more than {FIELDS_MAX}" if len(fields) > FIELDS_MAX else len(fields)
+        raise SaslError(f"SCRAM {what}: {count} fields; {at_least} to {FIELDS_MAX} are allowed")
     return fields
 
 
