@@ -15,11 +15,13 @@ import pytest
 
 from moldau.core.errors import ErrorCode
 from moldau.wire.messages import (
+    AlterClientQuotasRequest,
     ApiVersionsRequest,
     MetadataRequest,
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
+from moldau.wire.messages.alter_client_quotas import EntityData, EntryData, OpData
 from tests.hostile.attacker import CLOSED, Attacker, framed
 from tests.node.securing.secured import PASSWORDS, REAUTHENTICATION_MS, Secured
 
@@ -66,6 +68,36 @@ def test_nothing_but_the_versions_is_told_before_a_login(protocol: str, secured:
         assert log_in(attacker).error_code == 0
         assert attacker.ask(MetadataRequest(), 9).error_code == 0
         assert attacker.ask(ApiVersionsRequest("a", "1"), 3).error_code == 0
+
+
+def test_the_versions_are_told_whoever_has_to_pause(secured: Secured) -> None:
+    """Who has not logged in counts as nobody's client: no quota of that name keeps anybody from a login."""
+    nobody = [EntityData("user", "ANONYMOUS")]
+
+    def limit(*, remove: bool) -> None:
+        with client(secured, "SASL_PLAINTEXT") as admin:
+            log_in(admin)
+            change = EntryData(nobody, [OpData("request_percentage", 1e-6, remove)])
+            assert admin.ask(AlterClientQuotasRequest([change]), 1).entries[0].error_code == 0
+
+    limit(remove=False)
+    try:
+        with client(secured, "PLAINTEXT") as busy:
+            while not busy.ask(ApiVersionsRequest("a", "1"), 3).throttle_time_ms:
+                pass
+        with client(secured, "SASL_PLAINTEXT") as attacker:
+            told = attacker.ask(ApiVersionsRequest("a", "1"), 3)
+            assert (told.error_code, told.throttle_time_ms) == (0, 0)
+            assert log_in(attacker).error_code == 0
+    finally:
+        limit(remove=True)
+
+
+def test_the_versions_are_not_asked_for_with_half_a_megabyte(secured: Secured) -> None:
+    with client(secured, "SASL_PLAINTEXT") as attacker:
+        attacker.send(framed(struct.pack(">hhih", 18, 0, 1, -1) + bytes(500_000)))
+        assert attacker.answer() == CLOSED
+    wait_for_line(secured, "API_VERSIONS of 500010 bytes; allowed 32768")
 
 
 def test_a_wrong_name_of_software_is_told_and_may_be_mended(secured: Secured) -> None:

@@ -20,9 +20,10 @@ from moldau.broker.handlers.sasl_handshake import sasl_handshake
 from moldau.broker.network.outbox import Part
 from moldau.broker.network.secured.login_inbox import LoginInbox
 from moldau.broker.requests.answers import Relayed
-from moldau.broker.requests.dispatch import Dispatch, Route, Unanswered
+from moldau.broker.requests.dispatch import Begun, Dispatch, Route, Unanswered
 from moldau.core.clock import Clock
 from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.limits import LARGE_REQUEST_BYTES
 from moldau.security.principals import Principal
 from moldau.security.sasl.login import Login, LoginSettings, Refusal, Step
 from moldau.wire.api import ApiKey
@@ -96,8 +97,13 @@ class LoginGate:
         self._inbox.expect(login.receive_bytes_max, is_token=login.takes_raw_tokens)
 
     def _tell_versions(self, frame: memoryview, peer: Peer) -> Answer:
-        parts = self._dispatch.answer(frame, peer)
-        assert isinstance(parts, list), "ApiVersions is answered at once"
+        """Outside of quotas: whose they would be is known after the login, and others of that name must not pay."""
+        if len(frame) > LARGE_REQUEST_BYTES:
+            raise ProtocolViolation(f"API_VERSIONS of {len(frame)} bytes; allowed {LARGE_REQUEST_BYTES}")
+        begun = self._dispatch.begun(frame, peer)
+        parts = (
+            begun.route.reply(begun.answer, begun.context.header.correlation_id) if isinstance(begun, Begun) else begun
+        )
         if _SIZE_CORRELATION_ERROR.unpack_from(b"".join(parts))[2] == ErrorCode.NONE:  # type: ignore[arg-type]
             self._take(self._login.versions_told())
         return parts
