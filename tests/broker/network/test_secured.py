@@ -7,6 +7,7 @@ import ssl
 import struct
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any, cast
 
 import pytest
@@ -21,6 +22,7 @@ from moldau.broker.network.secured.handshakes import ListenerTls
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.security.tls.contexts import server_tls
 from moldau.security.tls.principal_mapping import parse_mapping_rules
+from moldau.security.tls.session import TlsSession
 from tests.security.tls.world import World, make_world
 
 WAIT_S_MAX = 20.0
@@ -127,5 +129,46 @@ def test_a_handshake_that_takes_too_long_is_given_up(world: World, monkeypatch: 
             writer.transport.abort()
         listener.close()
         executor.shutdown()
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_nothing_is_computed_for_a_handshake_that_was_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a flood of hellos would keep threads, and descriptors, long after its end."""
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 1)
+    begun: list[TlsSession] = []
+
+    class Counted(TlsSession):
+        def __init__(self, *args: Any, **named: Any) -> None:
+            begun.append(self)
+            super().__init__(*args, **named)
+
+    monkeypatch.setattr(handshakes, "TlsSession", Counted)
+
+    async def test() -> None:
+        executor, is_free = ThreadPoolExecutor(1), Event()
+        executor.submit(is_free.wait)
+        loaded = server_tls(world.settings(world.server), now_s=world.now_s)
+        tls = ListenerTls(loaded, parse_mapping_rules("DEFAULT"), executor, is_principal=True)
+        listener = Listener("SSL")
+        listener.bind("127.0.0.1", 0)
+        listener.start(cast("Dispatch", Recorder()), LIMITS, FrameBudget(), ConnectionQuotas(), SecuredDoor(tls, None))
+        flood = []
+        try:
+            for _ in range(5):
+                flood.append(await asyncio.open_connection(listener.host, listener.port))
+                flood[-1][1].write(b"\x16")
+                await until(lambda: executor._work_queue.qsize() == len(flood))
+            for reader, _ in flood[:-1]:
+                with pytest.raises(ConnectionResetError):  # hung up on while the thread is busy, with a byte unread
+                    await asyncio.wait_for(reader.read(1), WAIT_S_MAX / 4)
+        finally:
+            is_free.set()
+        await until(lambda: begun)
+        executor.shutdown()
+        assert len(begun) == 1
+        for _, writer in flood:
+            writer.transport.abort()
+        listener.close()
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))

@@ -1,7 +1,8 @@
 """TLS handshakes of a listener: each waits on the loop for the other end, and computes in a thread.
 
 A client that says nothing costs a socket; one that stalls in the middle costs some memory until its time is up. When
-too many are under way, the one that began first is given up: an honest one takes milliseconds.
+too many are under way, the one that began first is given up, with what it still waits for a thread to compute: an
+honest one takes milliseconds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
@@ -61,7 +62,6 @@ class Handshake:
 
     __slots__ = (
         "_deadline",
-        "_is_working",
         "_loop",
         "_on_close",
         "_on_done",
@@ -69,6 +69,7 @@ class Handshake:
         "_session",
         "_socket",
         "_tls",
+        "_work_under_way",
         "closed",
         "last_active_s",
         "peer",
@@ -95,7 +96,7 @@ class Handshake:
         self._loop = loop
         self._on_close = on_close
         self._on_done = on_done
-        self._is_working = False
+        self._work_under_way: Future[Principal | None] | None = None
         self._deadline = loop.call_later(
             HANDSHAKE_S_MAX, self.give_up, f"no TLS handshake within {HANDSHAKE_S_MAX:.0f} s"
         )
@@ -119,7 +120,8 @@ class Handshake:
             return
         self._end()
         self.closed = True
-        if not self._is_working:  # else the thread still uses the descriptor, whose number another could get
+        work = self._work_under_way
+        if work is None or work.cancel():  # else a thread uses the descriptor, whose number another could get
             self._hang_up()
         self._on_close(self)
 
@@ -132,7 +134,7 @@ class Handshake:
         """Neither waited for nor counted any more."""
         self._deadline.cancel()
         self._tls.under_way.pop(self, None)
-        if not self._is_working:
+        if self._work_under_way is None:
             self._ignore_socket()
 
     def _ignore_socket(self) -> None:
@@ -148,9 +150,8 @@ class Handshake:
     def _go_on(self) -> None:
         """The socket is ready. The loop leaves it alone while the thread has it."""
         self._ignore_socket()
-        self._is_working = True
-        work = self._loop.run_in_executor(self._tls.executor, self._work)
-        work.add_done_callback(self._worked)
+        self._work_under_way = self._tls.executor.submit(self._work)
+        asyncio.wrap_future(self._work_under_way, loop=self._loop).add_done_callback(self._worked)
 
     def _work(self) -> Principal | None:
         """None while the handshake goes on."""
@@ -159,7 +160,7 @@ class Handshake:
         return self._tls.principal_of(self._session) if self._session.handshake() else None
 
     def _worked(self, work: asyncio.Future[Principal | None]) -> None:
-        self._is_working = False
+        self._work_under_way = None
         if self.closed:
             self._hang_up()
         elif work.cancelled():
