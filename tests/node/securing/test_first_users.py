@@ -17,7 +17,8 @@ from tests.node.test_command import run_to_its_end, started
 
 def test_the_words_of_kafka_storage() -> None:
     made = parse_credential("SCRAM-SHA-256=[name=admin,password=hush]")
-    assert (made.user, made.mechanism, made.iterations, len(made.salt)) == ("admin", 1, 4096, 32)
+    assert (made.user, made.mechanism, made.iterations) == ("admin", 1, 4096)
+    assert int(made.salt, 36) < 1 << 130, "as Kafka's tools make them, and as users are made up who do not exist"
     salt = b64encode(b"salt").decode()
     made = parse_credential(f'SCRAM-SHA-512=[name="a b",iterations=8192,salt="{salt}",password="x=y"]')
     assert (made.user, made.mechanism, made.iterations, made.salt) == ("a b", 2, 8192, b"salt")

@@ -281,6 +281,14 @@ def test_nobody_keeps_the_loop_reading_before_a_login(message: bytes, reason: st
         server().evaluate(message, NOW_MS)
 
 
+def test_a_made_up_salt_looks_like_those_of_kafkas_tools() -> None:
+    """130 bits in base 36: the longest begin with 1, and more than half are a character shorter."""
+    salts = [FAKES.credential(f"user {number}", SHA_256).salt for number in range(400)]
+    assert {len(salt) for salt in salts} >= {25, 26}
+    assert {salt[:1] for salt in salts if len(salt) == 26} == {b"1"}
+    assert all(int(salt, 36) < 1 << 130 for salt in salts)
+
+
 def test_nothing_secret_is_shown() -> None:
     secrets = (PASSWORDS["alice"], "client-nonce", "server-nonce")
     credential = make_credential(SHA_256, PASSWORDS["alice"], salt=SALT, iterations=4096)

@@ -14,6 +14,7 @@ import os
 from base64 import b64decode
 from collections.abc import Sequence
 from functools import partial
+from secrets import randbits
 
 from moldau.controller.runtime import Controller
 from moldau.controller.settings.scram_credentials import (
@@ -24,12 +25,11 @@ from moldau.controller.settings.scram_credentials import (
 from moldau.core.config.definitions import UnreadableInput
 from moldau.core.errors import ErrorCode
 from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
-from moldau.security.sasl.scram.keys import salted_password
+from moldau.security.sasl.scram.keys import SALT_BITS, kafka_salt, salted_password
 
 LOGGER = logging.getLogger(__name__)
 
 OPTION = "--add-scram"
-SALT_BYTES = 32
 _FORM = "expected SCRAM-SHA-256=[name=NAME,password=PASSWORD] or the same of SCRAM-SHA-512"
 _PARTS = ("name", "password", "iterations", "salt", "saltedpassword")
 
@@ -49,7 +49,7 @@ def parse_credential(text: str) -> CredentialUpsertion:
         parts[key] = value[1:-1] if is_quoted else value
     if not parts.get("name"):
         raise _wrong("there is no name in it")
-    salt = _decoded("salt", parts["salt"]) if "salt" in parts else os.urandom(SALT_BYTES)
+    salt = _decoded("salt", parts["salt"]) if "salt" in parts else kafka_salt(randbits(SALT_BITS))
     iterations = _iterations(parts.get("iterations", str(ITERATIONS_MIN)))
     return CredentialUpsertion(parts["name"], mechanism, iterations, salt, _salted(mechanism, parts, salt, iterations))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from moldau.security.sasl.scram.credential import ITERATIONS_MIN, ScramCredential, ScramMechanism
 
-FAKE_SALT_CHARS = 26  # Kafka's tools make salts of 130 random bits, written in base 36
+SALT_BITS = 130  # Kafka's tools make salts of so many random bits, written in base 36: 26 characters or a few less
 BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -60,6 +60,16 @@ def make_credential(mechanism: ScramMechanism, password: str, *, salt: bytes, it
     return credential_of(mechanism, salted_password(mechanism, password, salt, iterations), salt, iterations)
 
 
+def kafka_salt(number: int) -> bytes:
+    """As Kafka's tools write one: where lengths or first digits differed, they would tell who exists."""
+    number %= 1 << SALT_BITS
+    digits = ""
+    while number or not digits:
+        number, digit = divmod(number, len(BASE_36))
+        digits = BASE_36[digit] + digits
+    return digits.encode()
+
+
 @dataclass(frozen=True, slots=True)
 class FakeCredentials:
     """Credentials of users that don't exist: the same for a name whenever and wherever it is asked for.
@@ -74,9 +84,6 @@ class FakeCredentials:
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
         asked = f"{mechanism.mechanism_name} {user}".encode()
         number = int.from_bytes(hmac.digest(self.secret, b"salt " + asked, "sha256"), "big")
-        salt = bytearray()
-        for _ in range(FAKE_SALT_CHARS):
-            number, digit = divmod(number, len(BASE_36))
-            salt += BASE_36[digit].encode()
+        salt = kafka_salt(number)
         key = hmac.digest(self.secret, b"key " + asked, mechanism.hash_name)
-        return ScramCredential(bytes(salt), key, key, self.iterations)
+        return ScramCredential(salt, key, key, self.iterations)
