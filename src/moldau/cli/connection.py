@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 import time
@@ -13,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from moldau.cli.failures import CommandFailed, UsageError
+from moldau.cli.java_settings import for_librdkafka
 
 DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092"
 BOOTSTRAP_VARIABLE = "MOLDAU_BOOTSTRAP_SERVERS"
@@ -24,6 +26,7 @@ ATTEMPT_S = 0.5  # how long librdkafka may try before we look ourselves whether 
 PROBE_S = 1.0
 CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creating
 
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 SILENT = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 AnyClient = TypeVar("AnyClient")
 
@@ -34,13 +37,19 @@ class Client(Protocol):
     def list_topics(self, topic: str = ..., timeout: float = ...) -> Any: ...
 
 
+class Unsaid(str):
+    """A default, which client properties may replace; what somebody typed they may not."""
+
+    __slots__ = ()
+
+
 def add_connection_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("connection")
     group.add_argument(
         "--bootstrap-server",
         metavar="HOST:PORT",
-        default=os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP_SERVERS),
-        help=f"where the cluster is (default: {BOOTSTRAP_VARIABLE}, or {DEFAULT_BOOTSTRAP_SERVERS})",
+        default=Unsaid(os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP_SERVERS)),
+        help=f"where the cluster is (default: --command-config, {BOOTSTRAP_VARIABLE}, or {DEFAULT_BOOTSTRAP_SERVERS})",
     )
     group.add_argument(
         "--timeout",
@@ -49,7 +58,7 @@ def add_connection_options(parser: ArgumentParser) -> None:
         default=TIMEOUT_S,
         help="how long to wait for an answer (default: %(default)g)",
     )
-    group.add_argument("--command-config", metavar="FILE", help="client properties, one key=value a line")
+    group.add_argument("--command-config", metavar="FILE", help="client properties, of librdkafka or of Java's clients")
     group.add_argument(
         "-X",
         dest="properties",
@@ -73,7 +82,10 @@ def seconds(text: str) -> float:
 
 
 def client_config(options: Namespace, **settings: object) -> dict[str, Any]:
-    """The properties of a client; what the user gives wins over what the tool wants."""
+    """The properties of a client; what the user gives wins over what the tool wants.
+
+    Whatever asks the options for the servers afterwards hears of those that the client has.
+    """
     config: dict[str, Any] = {
         "bootstrap.servers": options.bootstrap_server,
         "client.id": "moldau-cli",
@@ -83,8 +95,12 @@ def client_config(options: Namespace, **settings: object) -> dict[str, Any]:
         **settings,
     }
     if options.command_config:
-        config.update(read_properties(options.command_config))
+        given = read_properties(options.command_config)
+        if not isinstance(options.bootstrap_server, Unsaid):
+            given.pop("bootstrap.servers", None)
+        config.update(for_librdkafka(given))
     config.update(split_pair(pair, option="-X") for pair in options.properties)
+    options.bootstrap_server = config["bootstrap.servers"]
     return config
 
 
@@ -112,7 +128,8 @@ class Outage:
 def read_properties(path: str) -> dict[str, str]:
     try:
         with open(path, encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
+            # A backslash at the end of a line goes on in the next, as in Java's files.
+            lines = [line.strip() for line in _CONTINUED.sub("", file.read()).splitlines()]
     except OSError as wrong:
         raise UsageError(f"cannot read {path}: {wrong.strerror}") from None
     return dict(split_pair(line, option=path) for line in lines if line and not line.startswith(("#", "!")))

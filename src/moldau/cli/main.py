@@ -29,6 +29,8 @@ TOOLS = {
     "zookeeper-config": Tool("moldau.cli.zookeeper_config", "files for a ZooKeeper ensemble, and a look at one"),
     "metadata-move": Tool("moldau.cli.metadata_move", "move a machine's metadata into ZooKeeper or etcd"),
     "certs": Tool("moldau.cli.certs.command", "make, show and renew certificates for TLS"),
+    "users": Tool("moldau.cli.users.command", "users who log in with SCRAM, and their passwords"),
+    "acls": Tool("moldau.cli.acls.command", "say who may do what"),
     "quotas": Tool("moldau.cli.quotas.command", "limit what users, client ids and addresses may use"),
     "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
 }

@@ -1,50 +1,45 @@
 """Asking a broker in the protocol itself, for what the client library has no call for.
 
-One connection at a time to any broker of the cluster, which forwards what only the controller can answer. `connect` is
-where a connection comes from, so that it may be another one than a plain socket.
+One connection at a time to any broker of the cluster, which forwards what only the controller can answer. TLS and
+logins are by librdkafka's settings, as for every other tool.
 """
 
 from __future__ import annotations
 
 import socket
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Mapping
 from itertools import count
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from moldau.cli.connection import client_config, split_server
 from moldau.cli.failures import CommandFailed, UsageError
-from moldau.core.errors import ProtocolViolation
+from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decode, encode_parts, is_flexible
 from moldau.wire.frame import SIZE_BYTES, RequestHeader, read_response_header, request_parts
 from moldau.wire.messages import ApiVersionsRequest, ApiVersionsResponse
 from moldau.wire.schema import Message
 
+if TYPE_CHECKING:
+    from moldau.spark.clients.security import ConnectionSecurity
+
 PLAINTEXT = "plaintext"
 RESPONSE_BYTES_MAX = 100 << 20  # as much as clients take; something else than a broker may say any number
 
 R = TypeVar("R", bound=Message)
-Connect = Callable[[str, int, float], socket.socket]
-
-
-def connect_plainly(host: str, port: int, timeout_s: float) -> socket.socket:
-    return socket.create_connection((host, port), timeout_s)
 
 
 class WireClient:
     """One client; the connection is made by the first question."""
 
-    def __init__(self, options: Namespace, connect: Connect = connect_plainly) -> None:
+    def __init__(self, options: Namespace) -> None:
         config = client_config(options)
-        protocol = str(config.get("security.protocol", PLAINTEXT))
-        if connect is connect_plainly and protocol.lower() != PLAINTEXT:
-            raise UsageError(f"security.protocol={protocol}: this tool speaks only {PLAINTEXT} yet")
+        self._security = _security(config)
         self._servers = str(config["bootstrap.servers"])
         self._client_id = str(config["client.id"])
         self._timeout_s: float = options.timeout
-        self._connect = connect
         self._socket: socket.socket | None = None
         self._versions: dict[int, tuple[int, int]] = {}
         self._ids = count(1)
@@ -69,38 +64,59 @@ class WireClient:
         return self._exchange(request, response, version)
 
     def _open(self) -> None:
+        host = self._connect()
+        try:
+            self._secure(host)
+        except TimeoutError:
+            raise CommandFailed(self._silence("does security.protocol fit it?")) from None
+        except (OSError, ProtocolViolation) as wrong:
+            raise CommandFailed(f"the broker at {self._servers}: {wrong}") from None
+        found = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0)
+        self._versions = {each.api_key: (each.min_version, each.max_version) for each in found.api_keys}
+
+    def _connect(self) -> str:
+        """To the first of the servers that answers; which host that is."""
         for server in self._servers.split(","):
             host, port = split_server(server)
             try:
-                self._socket = self._connect(host, port, self._timeout_s)
-                break
+                self._socket = socket.create_connection((host, port), self._timeout_s)
             except OSError:
                 continue
-        else:
-            raise CommandFailed(f"no broker answers at {self._servers}; start one with: moldau start")
-        self._socket.settimeout(self._timeout_s)
-        found = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0)
-        self._versions = {each.api_key: (each.min_version, each.max_version) for each in found.api_keys}
+            self._socket.settimeout(self._timeout_s)
+            return host
+        raise CommandFailed(f"no broker answers at {self._servers}; start one with: moldau start")
+
+    def _secure(self, host: str) -> None:
+        if self._security is None:
+            return
+        assert self._socket is not None, "it is opened first"
+        self._socket = self._security.secured(self._socket, host)
+        # A tool is done long before the end of a session.
+        self._security.logged_in(self._client_id, self._answer)
+
+    def _silence(self, question: str) -> str:
+        wait = f"{self._timeout_s:g} s"
+        return f"something listens at {self._servers} but gave no answer in {wait}; {question}"
 
     def _exchange(self, request: Message, response: type[R], version: int) -> R:
         header = RequestHeader(request.API_KEY, version, next(self._ids), self._client_id)
         parts = request_parts(header, encode_parts(request, version), is_flexible=is_flexible(type(request), version))
-        assert self._socket is not None, "it is opened first"
         try:
-            self._socket.sendall(b"".join(parts))
-            size = int.from_bytes(self._exactly(SIZE_BYTES), "big")
-            if size > RESPONSE_BYTES_MAX:
-                raise ProtocolViolation(f"an answer of {size} bytes")
-            frame = memoryview(self._exactly(size))
+            frame = self._answer(b"".join(parts))
             _, at = read_response_header(frame, response, version)
             return _decoded(response, version, frame, at)
         except TimeoutError:
-            wait = f"{self._timeout_s:g} s"
-            raise CommandFailed(
-                f"something listens at {self._servers} but gave no answer in {wait}; is it a Kafka broker?"
-            ) from None
+            raise CommandFailed(self._silence("is it a Kafka broker?")) from None
         except (OSError, ProtocolViolation) as wrong:
             raise CommandFailed(f"the broker at {self._servers}: {wrong}; is it a Kafka broker?") from None
+
+    def _answer(self, frame: bytes) -> memoryview:
+        assert self._socket is not None, "it is opened first"
+        self._socket.sendall(frame)
+        size = int.from_bytes(self._exactly(SIZE_BYTES), "big")
+        if size > RESPONSE_BYTES_MAX:
+            raise ProtocolViolation(f"an answer of {size} bytes")
+        return memoryview(self._exactly(size))
 
     def _exactly(self, size: int) -> bytes:
         assert self._socket is not None, "it is opened first"
@@ -117,3 +133,32 @@ def _decoded(response: type[R], version: int, frame: memoryview, at: int) -> R:
     decoded: Any = decode(response, version, frame, at)[0]
     found: R = decoded
     return found
+
+
+def _security(config: Mapping[str, Any]) -> ConnectionSecurity | None:
+    """None for a plain connection."""
+    protocol = str(config.get("security.protocol", PLAINTEXT))
+    if protocol.lower() == PLAINTEXT:
+        return None
+    from moldau.spark.clients.security import MECHANISMS, PROTOCOLS, can_secure, security_of
+
+    settings = {key: value for key, value in config.items() if isinstance(value, str)}
+    if protocol.lower() not in PROTOCOLS:
+        raise UsageError(f"security.protocol={protocol}: expected one of {', '.join(PROTOCOLS)}")
+    if not can_secure(settings):
+        raise UsageError(
+            f"security.protocol={protocol}: this tool needs files that are there (ssl.ca.location and others), and for"
+            f" SASL sasl.username, sasl.password and sasl.mechanism, one of {', '.join(MECHANISMS)}"
+        )
+    try:
+        return security_of(tuple(sorted(settings.items())))
+    except OSError as wrong:
+        raise UsageError(f"client configuration: {wrong}") from None
+
+
+def refusal(code: int, message: str | None) -> str:
+    """A broker's own words, or those for its error code."""
+    try:
+        return message or ErrorCode(code).message
+    except ValueError:
+        return message or f"error {code}"

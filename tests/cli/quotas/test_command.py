@@ -63,7 +63,11 @@ LACKING = "expected an entity and what to set, such as user=alice producer_byte_
         ("delete producer_byte_rate", 2, "expected an entity, such as user=alice"),
         ("delete user=nobody-at-all", 1, "user=nobody-at-all has no quotas"),
         ("list alice", 2, "alice: expected an entity, such as user=NAME"),
-        ("list -X security.protocol=ssl", 2, "security.protocol=ssl: this tool speaks only plaintext yet"),
+        (
+            "list -X security.protocol=tls",
+            2,
+            "security.protocol=tls: expected one of plaintext, ssl, sasl_plaintext, sasl_ssl",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tool: Tool, words: str, code: int, message: str) -> None:

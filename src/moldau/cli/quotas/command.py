@@ -17,7 +17,7 @@ from moldau.cli.quotas.words import (
     shown_entity,
     shown_values,
 )
-from moldau.cli.wire import WireClient
+from moldau.cli.wire import WireClient, refusal
 from moldau.core.errors import ErrorCode
 from moldau.wire.messages import (
     AlterClientQuotasRequest,
@@ -136,7 +136,7 @@ def described(
     request = DescribeClientQuotasRequest(components=components, strict=strict)
     answer = client.ask(request, DescribeClientQuotasResponse)
     if answer.error_code != ErrorCode.NONE:
-        raise CommandFailed(failure(answer.error_code, answer.error_message))
+        raise CommandFailed(refusal(answer.error_code, answer.error_message))
     found = [
         (
             {part.entity_type: part.entity_name for part in entry.entity},
@@ -152,11 +152,4 @@ def alter(client: WireClient, entity: Entity, ops: Iterable[OpData]) -> None:
     answer = client.ask(AlterClientQuotasRequest(entries=[entry]), AlterClientQuotasResponse)
     for altered in answer.entries:
         if altered.error_code != ErrorCode.NONE:
-            raise CommandFailed(f"{shown_entity(entity)}: {failure(altered.error_code, altered.error_message)}")
-
-
-def failure(code: int, message: str | None) -> str:
-    try:
-        return message or ErrorCode(code).message
-    except ValueError:
-        return message or f"error {code}"
+            raise CommandFailed(f"{shown_entity(entity)}: {refusal(altered.error_code, altered.error_message)}")

@@ -1,0 +1,1 @@
+"""`moldau acls`: who may do what."""

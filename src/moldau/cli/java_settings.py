@@ -1,0 +1,65 @@
+"""Apache Kafka's settings of TLS and logins for librdkafka, so that one client.properties serves Java and the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from moldau.cli.failures import UsageError
+
+PEM, PKCS12 = "PEM", "PKCS12"
+_SAME = {
+    "ssl.truststore.certificates": "ssl.ca.pem",
+    "ssl.keystore.certificate.chain": "ssl.certificate.pem",
+    "ssl.keystore.key": "ssl.key.pem",
+}
+_STORES = ("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.keystore.type")
+_JAAS = "sasl.jaas.config"
+
+
+def for_librdkafka(given: Mapping[str, str]) -> dict[str, str]:
+    """The same settings by librdkafka's names; what has one there already stays. UsageError holds no secret."""
+    java = {*_SAME, *_STORES, _JAAS}
+    if java.isdisjoint(given):
+        return dict(given)
+    found = {key: value for key, value in given.items() if key not in java}
+    found |= {_SAME[key]: given[key] for key in _SAME if key in given}
+    found |= _authorities(given) | _login(given)
+    if "ssl.keystore.type" in given and _kind(given, "ssl.keystore.type") == PEM:
+        location = found.pop("ssl.keystore.location", None)
+        if location is not None:
+            found |= {"ssl.certificate.location": location, "ssl.key.location": location}
+    if not found.get("ssl.endpoint.identification.algorithm", "https"):
+        found["ssl.endpoint.identification.algorithm"] = "none"
+    return found
+
+
+def _authorities(given: Mapping[str, str]) -> dict[str, str]:
+    location = given.get("ssl.truststore.location")
+    if location is None:
+        return {}
+    if _kind(given, "ssl.truststore.type") != PEM:
+        raise UsageError(
+            "ssl.truststore.location: this tool reads a trust store only as PEM; convert it with"
+            " `keytool -exportcert -rfc` or `openssl pkcs12 -nokeys`, and set ssl.truststore.type=PEM"
+        )
+    return {"ssl.ca.location": location}
+
+
+def _kind(given: Mapping[str, str], key: str) -> str:
+    kind = given.get(key, "JKS").upper()
+    if key == "ssl.keystore.type" and kind not in (PEM, PKCS12):
+        raise UsageError(f"{key}={kind}: expected {PEM} or {PKCS12}; `keytool -importkeystore` converts a store")
+    return kind
+
+
+def _login(given: Mapping[str, str]) -> dict[str, str]:
+    if _JAAS not in given:
+        return {}
+    from moldau.security.jaas import InvalidJaasConfig, parse_jaas_config
+
+    try:
+        (module, *_) = parse_jaas_config(given[_JAAS])
+    except InvalidJaasConfig as wrong:
+        raise UsageError(f"{_JAAS}: {wrong}") from None
+    found = {"sasl.username": module.username, "sasl.password": module.password}
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,1 @@
+"""`moldau users`: who may log in with SCRAM."""

@@ -1,0 +1,72 @@
+"""The tools over TLS with a login: by librdkafka's settings, and by a client.properties of Java's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import run_tool
+from tests.node.securing.secured import PASSWORDS, Secured, running_secured
+
+TOOLS = [("topics", "list"), ("users", "list"), ("quotas", "list")]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    with running_secured(tmp_path_factory.mktemp("keys")) as running:
+        yield running
+
+
+def java_file(secured: Secured, path: Path, *, password: str = PASSWORDS["alice"]) -> str:
+    path.write_text(
+        f"""\
+bootstrap.servers={secured.address("SASL_SSL")}
+security.protocol=SASL_SSL
+ssl.truststore.type=PEM
+ssl.truststore.location={secured.keys.trusted}
+sasl.mechanism=SCRAM-SHA-512
+sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\
+  username="alice" password="{password}";
+"""
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize("words", TOOLS, ids=lambda words: words[0])
+def test_a_file_of_javas_is_enough(words: tuple[str, ...], secured: Secured, tmp_path: Path) -> None:
+    file = java_file(secured, tmp_path / "client.properties")
+    ended = run_tool("127.0.0.1:1", *words, "--command-config", file)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_what_is_typed_wins_over_the_file(secured: Secured, tmp_path: Path) -> None:
+    file = java_file(secured, tmp_path / "client.properties")
+    ended = run_tool("", "quotas", "list", "--bootstrap-server", "127.0.0.1:1", "--command-config", file)
+    assert ended.stderr == "moldau quotas: no broker answers at 127.0.0.1:1; start one with: moldau start\n"
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_settings_of_librdkafka(protocol: str, mechanism: str, secured: Secured) -> None:
+    settings = secured.logged_in(protocol, mechanism, "alice")
+    del settings["log_level"], settings["bootstrap.servers"]
+    given = [word for key, value in settings.items() for word in ("-X", f"{key}={value}")]
+    ended = run_tool(secured.address(protocol), "quotas", "list", *given)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_wrong_password_is_said_in_the_brokers_words(secured: Secured, tmp_path: Path) -> None:
+    file = java_file(secured, tmp_path / "client.properties", password="wrong secret")
+    ended = run_tool("", "users", "list", "--command-config", file)
+    assert ended.returncode == 1
+    assert "SASL SCRAM-SHA-512: Authentication failed" in ended.stderr
+    assert "wrong secret" not in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_certificate_that_nobody_trusts_is_said(secured: Secured) -> None:
+    ended = run_tool(secured.address("SSL"), "quotas", "list", "-X", "security.protocol=ssl")
+    assert ended.returncode == 1
+    assert "TLS: the certificate of 127.0.0.1 is not accepted" in ended.stderr
