@@ -13,6 +13,7 @@ METADATA_FILE = "moldau-metadata.db"
 LOCATION_FILE = "moldau-metadata.location"
 META_PROPERTIES = "meta.properties"
 LOCK_FILE = ".lock"
+SECURITY_FOLDER = "security"
 MOVING = ".moving"
 CLUSTER_ID = re.compile(r"^cluster\.id=(\S+)$", re.MULTILINE)
 BROKER_FOLDER = re.compile(r"broker-(0|[1-9]\d*)")
@@ -110,8 +111,9 @@ def refuse_metadata_elsewhere(data_dirs: Sequence[Path], *, has_service: bool) -
 def make_room_for_others(data_dir: Path) -> None:
     """Move the data of a single broker into a folder of its own; what a crash interrupted is finished.
 
-    The metadata stays, for the others will share it. `meta.properties` says whose data it is, so it goes last. A topic
-    may be named `broker`, whose folders look like those of brokers: all of it moves in one place before that is named.
+    The metadata and what secures the cluster stay, for the others will share them. `meta.properties` says whose data
+    it is, so it goes last. A topic may be named `broker`, whose folders look like those of brokers: all of it moves in
+    one place before that is named.
     """
     broker_id = single_broker_id(data_dir)
     if broker_id is None:
@@ -122,7 +124,7 @@ def make_room_for_others(data_dir: Path) -> None:
     try:
         moving = data_dir / MOVING
         moving.mkdir(exist_ok=True)
-        stays = (MOVING, LOCK_FILE, META_PROPERTIES)
+        stays = (MOVING, LOCK_FILE, META_PROPERTIES, SECURITY_FOLDER)
         for entry in os.listdir(data_dir):
             if entry not in stays and (entry == LOCATION_FILE or not entry.startswith(METADATA_FILES)):
                 os.rename(data_dir / entry, moving / entry)

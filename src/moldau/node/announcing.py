@@ -26,14 +26,25 @@ def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         if options.log_file is not None or options.log_format != "text" or not is_terminal:
             log_start(running, took_s=time.monotonic() - begun_s)
+        clients = secured_clients(options, running)
         # Containers join standard output and standard error: with JSON every line of both has to be JSON.
         if options.log_format == "text" and options.member_of is None:
-            say(banner(running))
+            say(banner(running) + clients)
         if options.ready_fd is not None:
             tell(options.ready_fd, running)
         notify_supervisor(READY)
 
     return announce
+
+
+def secured_clients(options: Namespace, running: Running) -> str:
+    """The files of --secure for clients, which need the port that the listener has; what the banner says of them."""
+    if not options.secure:
+        return ""
+    from moldau.node.securing.secure_start import bootstrap_servers, write_client_files
+
+    servers = bootstrap_servers((each.host, each.port) for each in running.listeners)
+    return "\n" + write_client_files(options.secured_by, servers)
 
 
 def say(text: str) -> None:

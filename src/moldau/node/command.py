@@ -24,6 +24,7 @@ import uvloop
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, without_kafka_variables
+from moldau.core.config.listeners import PLAINTEXT
 from moldau.core.config.load import load_config, parse_overrides
 from moldau.core.standard_streams import occupy_standard_streams
 from moldau.node.announcing import announcer
@@ -34,6 +35,7 @@ from moldau.node.supervisor import STOPPING, notify_supervisor
 if TYPE_CHECKING:
     from moldau.controller.settings.scram_credentials import CredentialUpsertion
     from moldau.node.cluster.membership import Place
+    from moldau.node.securing.first_users import FirstUsers
 
 LOGGER = logging.getLogger(__name__)
 
@@ -56,6 +58,8 @@ BROKERS_MAX = 100  # processes of one machine: each takes some tens of megabytes
 DESCRIPTORS_MIN = 64  # for the store, the locks, some segments and a few clients
 MORE_DESCRIPTORS = "raise the limit (ulimit -n, or LimitNOFILE= of a service)"
 
+SECURITY_FOLDER = "security"  # of --secure, in the first data directory
+
 OK = 0
 FAILED = 1
 USAGE = 2
@@ -65,6 +69,7 @@ examples:
   moldau start                                   on localhost:9092, data in ./moldau-data
   moldau start --port 0 --data-dir /tmp/try      on a free port, which it prints
   moldau start --brokers 3                       a cluster on localhost:9092, 9093 and 9094
+  moldau start --secure                          with TLS, a login and an authorizer; it prints the clients' settings
   moldau start server.properties                 a file with Apache Kafka's keys
   moldau start --override zookeeper.connect=h1:2181,h2:2181,h3:2181/moldau --override node.id=1
   moldau start --override num.partitions=3 --override auto.create.topics.enable=false
@@ -89,6 +94,7 @@ def main(arguments: list[str]) -> int:
         return complain(few, options=options, exit_code=FAILED)
     try:
         config = configuration(options)
+        warn_of_an_open_door(config, options)
         if options.brokers != 1:
             return run_all(config, options)
         uvloop.run(run(config, options, begun_s=begun_s))
@@ -140,6 +146,11 @@ def parse(arguments: list[str]) -> Namespace:
         default=[],
         help="a user of a cluster that begins with this start; may be repeated",
     )
+    parser.add_argument(
+        "--secure",
+        action="store_true",
+        help="TLS, a login and an authorizer: certificates and an admin's password are made and kept with the data",
+    )
     add_logging(parser)
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
@@ -151,6 +162,8 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--members", type=int, help=SUPPRESS)
     parser.add_argument("--cluster-id", help=SUPPRESS)
     parser.add_argument("--log-broker", type=int, help=SUPPRESS)
+    # The folder of --secure, where another process has made it.
+    parser.add_argument("--secured-by", type=Path, help=SUPPRESS)
     return parser.parse_args(arguments)
 
 
@@ -188,24 +201,42 @@ def configuration(options: Namespace) -> BrokerConfig:
     address = None
     if options.host is not None or options.port is not None:
         port = DEFAULT_PORT if options.port is None else options.port
-        address = plaintext(options.host or DEFAULT_HOST, port)
+        address = listener(options, options.host or DEFAULT_HOST, port)
     if options.data_dir is not None:
         chosen["log.dirs"] = options.data_dir
     # Kafka would listen on every interface; a broker without authentication stays at home until it is told otherwise.
-    defaults = {"listeners": plaintext(DEFAULT_HOST, DEFAULT_PORT), **OUR_DEFAULTS}
+    defaults = {"listeners": listener(options, DEFAULT_HOST, DEFAULT_PORT), **OUR_DEFAULTS}
     if options.properties is None:
         # The server.properties that comes with Apache Kafka sets this too: whoever tries a broker should not wait.
         defaults["group.initial.rebalance.delay.ms"] = "0"
     overrides = {**chosen, **parse_overrides(options.override)}
-    return load_config(options.properties, environment(options), overrides, defaults=defaults, address=address)
+    if not is_secured(options):
+        return load_config(options.properties, environment(options), overrides, defaults=defaults, address=address)
+    from moldau.node.securing.secure_start import placeholders, secured
+
+    defaults |= placeholders()
+    config = load_config(options.properties, environment(options), overrides, defaults=defaults, address=address)
+    return secured(config, options)
+
+
+def is_secured(options: Namespace) -> bool:
+    return options.secure or options.secured_by is not None
+
+
+def warn_of_an_open_door(config: BrokerConfig, options: Namespace) -> None:
+    """Whoever secured a broker once, and starts it without the option, should not learn of it from somebody else."""
+    folder = Path(config.log_dirs[0]) / SECURITY_FOLDER
+    if not is_secured(options) and folder.exists() and all(each.security == PLAINTEXT for each in config.listeners):
+        LOGGER.warning("%s is there and this start is without --secure: everybody may do everything", folder)
 
 
 def environment(options: Namespace) -> Mapping[str, str]:
     return without_kafka_variables(os.environ) if options.no_kafka_environment else os.environ
 
 
-def plaintext(host: str, port: int) -> str:
-    return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
+def listener(options: Namespace, host: str, port: int) -> str:
+    name = "SASL_SSL" if is_secured(options) else "PLAINTEXT"
+    return f"{name}://[{host}]:{port}" if ":" in host else f"{name}://{host}:{port}"
 
 
 async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> None:
@@ -232,12 +263,17 @@ async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> No
         shutil.rmtree(options.scratch, ignore_errors=True)
 
 
-def first_users(options: Namespace) -> list[CredentialUpsertion]:
-    if not options.add_scram:
-        return []
-    from moldau.node.securing.first_users import parse_credential
+def first_users(options: Namespace) -> FirstUsers | None:
+    if not options.add_scram and not is_secured(options):
+        return None
+    from moldau.node.securing.first_users import FirstUsers, parse_credential
 
-    return [parse_credential(each) for each in options.add_scram]
+    standing: list[CredentialUpsertion] = []
+    if is_secured(options):
+        from moldau.node.securing.secure_start import standing_users
+
+        standing = standing_users(options.secured_by)
+    return FirstUsers([parse_credential(each) for each in options.add_scram], standing)
 
 
 def place_of(config: BrokerConfig, options: Namespace) -> Place | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -48,9 +48,9 @@ from moldau.node.storage.opening import open_partitions, reconcile
 from moldau.store.store import MetadataStore, StoreError
 
 if TYPE_CHECKING:
-    from moldau.controller.settings.scram_credentials import CredentialUpsertion
     from moldau.node.cluster.membership import Membership, Place
     from moldau.node.cluster.others import OtherBrokers
+    from moldau.node.securing.first_users import FirstUsers
     from moldau.replication.channel import Security
 
 LOGGER = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ async def serve(
     accept_lost_log_dirs: bool = False,
     cluster_id: str | None = None,
     place: Place | None = None,
-    first_users: Sequence[CredentialUpsertion] = (),
+    first_users: FirstUsers | None = None,
 ) -> None:
     """Run one broker until `stop`; what went wrong while starting comes out as `StartFailed`, and later as `Halted`.
 
@@ -111,7 +111,7 @@ async def start(
     accept_lost_log_dirs: bool,
     cluster_id: str | None,
     place: Place | None,
-    first_users: Sequence[CredentialUpsertion] = (),
+    first_users: FirstUsers | None = None,
 ) -> Running:
     """Everything in the order of its needs; what is started is put on the stack that ends it."""
     if place is not None and inter_broker_listener(config).security != PLAINTEXT:
@@ -161,11 +161,11 @@ async def opened_controller(
     running: AsyncExitStack,
     *,
     is_alone: bool,
-    users: Sequence[CredentialUpsertion],
+    users: FirstUsers | None,
 ) -> Controller:
     controller = await Controller.open(store, config.node_id, cluster_id=directories.cluster_id, is_serving=is_alone)
     running.push_async_callback(controller.close)
-    if users:
+    if users is not None:
         from moldau.node.securing.first_users import add_first_users
 
         await add_first_users(controller, users)

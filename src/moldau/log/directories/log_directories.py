@@ -33,6 +33,7 @@ from moldau.log.partition_log import PartitionLog
 LOGGER = logging.getLogger(__name__)
 
 NO_BROKER_EPOCH = -1
+SECURITY_FOLDER = "security"  # certificates and passwords of a start with --secure
 _FOLDER = re.compile(r"(.+)-(0|[1-9]\d{0,9})")
 _NOT_PARTITIONS = (DELETED_FOLDER, STRAY_FOLDER, FUTURE_FOLDER)
 
@@ -95,7 +96,7 @@ class LogDirectories:
                 self._doomed.append(entry.path)
             elif (match := _FOLDER.fullmatch(entry.name)) and not entry.name.endswith(_NOT_PARTITIONS):
                 directory.folders.add(TopicPartition(match[1], int(match[2])))
-            else:
+            elif entry.name != SECURITY_FOLDER:
                 LOGGER.warning("%s is no partition's folder; leaving it alone", entry.path)
 
     @property

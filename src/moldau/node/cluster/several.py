@@ -194,6 +194,11 @@ class Several:
         lines += [f"  data        {Path(each).absolute()}" for each in config.log_dirs]
         if config.metadata_service is not None:
             lines.append(f"  metadata    {config.metadata_service}")
+        if self._options.secure:
+            from moldau.node.securing.secure_start import bootstrap_servers, write_client_files
+
+            servers = bootstrap_servers((each.host, each.port) for bound in listeners for each in bound.values())
+            lines.append(write_client_files(self._options.secured_by, servers))
         if self._options.log_format == "text":
             say("\n".join(lines))
         LOGGER.info("%d brokers started", len(wanted), extra={"brokers": [each.broker_id for each in wanted]})
@@ -213,6 +218,8 @@ def common_arguments(options: Namespace) -> list[str]:
         arguments += ["--override", override]
     for user in options.add_scram:
         arguments += ["--add-scram", user]
+    if options.secured_by is not None:
+        arguments += ["--secured-by", os.fspath(options.secured_by)]
     for flag in ("no_kafka_environment", "accept_lost_log_dirs"):
         if getattr(options, flag):
             arguments.append(f"--{flag.replace('_', '-')}")

@@ -15,6 +15,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 from functools import partial
 from secrets import randbits
+from typing import NamedTuple
 
 from moldau.controller.runtime import Controller
 from moldau.controller.settings.scram_credentials import (
@@ -79,12 +80,23 @@ def _wrong(why: str) -> UnreadableInput:
     return UnreadableInput(OPTION, "[hidden]", f"Invalid value for {OPTION}: {why}")
 
 
-async def add_first_users(controller: Controller, credentials: Sequence[CredentialUpsertion]) -> None:
+class FirstUsers(NamedTuple):
+    of_a_new_cluster: Sequence[CredentialUpsertion]
+    standing: Sequence[CredentialUpsertion]
+    """Made in any cluster that lacks them; one who is there keeps the password that they have by then."""
+
+
+async def add_first_users(controller: Controller, users: FirstUsers) -> None:
     """Before the first broker of the cluster is written down."""
-    if controller.image.brokers or not controller.is_active:
-        LOGGER.info("%s is for a cluster that begins; this one has its users", OPTION)
+    if not controller.is_active:
         return
-    for credential in credentials:
+    known = controller.image.scram_credentials
+    wanted = [each for each in users.standing if each.mechanism not in known.get(each.user, {})]
+    if not controller.image.brokers:
+        wanted += users.of_a_new_cluster
+    elif users.of_a_new_cluster:
+        LOGGER.info("%s is for a cluster that begins; this one has its users", OPTION)
+    for credential in wanted:
         decide = partial(
             decide_alter_scram_credentials,
             deletions=(),
@@ -94,4 +106,4 @@ async def add_first_users(controller: Controller, credentials: Sequence[Credenti
         for result in await controller.write(decide):
             assert result.error is ErrorCode.NONE, "the argument was checked"
         mechanism = ScramMechanism(credential.mechanism).mechanism_name
-        LOGGER.info("user %s of the new cluster may log in by %s", credential.user, mechanism)
+        LOGGER.info("user %s may log in by %s", credential.user, mechanism)
