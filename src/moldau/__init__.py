@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["Address", "BrokerFailed", "EmbeddedBroker", "EmbeddedCluster", "RequestFailed", "__version__", "run"]
+__all__ = [
+    "Address",
+    "BrokerFailed",
+    "ClientSettings",
+    "EmbeddedBroker",
+    "EmbeddedCluster",
+    "RequestFailed",
+    "__version__",
+    "run",
+]
 
 if TYPE_CHECKING:
-    from moldau.embedded import Address, BrokerFailed, EmbeddedBroker, EmbeddedCluster, RequestFailed, run
+    from moldau.embedded import (
+        Address,
+        BrokerFailed,
+        ClientSettings,
+        EmbeddedBroker,
+        EmbeddedCluster,
+        RequestFailed,
+        run,
+    )
 
     __version__: str
 else:

@@ -65,6 +65,15 @@ def moldau_broker(moldau_options: dict[str, Any]) -> Iterator[EmbeddedBroker]:
 
 
 @pytest.fixture(scope="session")
+def moldau_secure_broker(moldau_options: dict[str, Any]) -> Iterator[EmbeddedBroker]:
+    """One broker with TLS, logins and an authorizer for the whole run; its `clients` are the admin's settings."""
+    from moldau.embedded import run
+
+    with run(**{**moldau_options, "secure": True}) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
 def moldau_bootstrap_servers(moldau_broker: EmbeddedBroker) -> str:
     return moldau_broker.bootstrap_servers
 

@@ -5,5 +5,6 @@ from moldau.embedded.cluster import EmbeddedCluster
 from moldau.embedded.process import Address, BrokerFailed
 from moldau.embedded.requests import RequestFailed
 from moldau.embedded.running import run
+from moldau.embedded.security import ClientSettings
 
-__all__ = ["Address", "BrokerFailed", "EmbeddedBroker", "EmbeddedCluster", "RequestFailed", "run"]
+__all__ = ["Address", "BrokerFailed", "ClientSettings", "EmbeddedBroker", "EmbeddedCluster", "RequestFailed", "run"]

@@ -10,11 +10,15 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from moldau.embedded.overrides import as_property, check_overrides
 from moldau.embedded.process import START_S_MAX, Address, BrokerFailed, BrokerProcess, reachable
-from moldau.embedded.requests import create_topic
+from moldau.embedded.requests import create_topic, set_password
+from moldau.embedded.security import ClientSettings, secured
+
+if TYPE_CHECKING:
+    from moldau.security.starter.clients import Login
 
 
 def run_broker(
@@ -25,6 +29,7 @@ def run_broker(
     port: int,
     properties: str | os.PathLike[str] | None,
     timeout_s: float,
+    secure: bool = False,
 ) -> EmbeddedBroker:
     """See `moldau.run`."""
     check_overrides(overrides or {})
@@ -35,12 +40,17 @@ def run_broker(
     for key, value in (overrides or {}).items():
         command += ["--override", f"{key}={as_property(value)}"]
     process = BrokerProcess(command, scratch=scratch)
+    login = None
     try:
+        if secure:
+            security = secured(data, host=host)
+            command += security.arguments
+            login = security.login
         process.start(timeout_s=timeout_s)
     except BaseException:
         process.dispose()
         raise
-    return EmbeddedBroker(process, data_dir=data)
+    return EmbeddedBroker(process, data_dir=data, login=login)
 
 
 def start_command(properties: str | os.PathLike[str] | None) -> list[str]:
@@ -55,8 +65,9 @@ def start_command(properties: str | os.PathLike[str] | None) -> list[str]:
 class EmbeddedBroker:
     """A broker that `run` started; it ends when the process that started it ends, however that happens."""
 
-    def __init__(self, process: BrokerProcess, *, data_dir: Path) -> None:
+    def __init__(self, process: BrokerProcess, *, data_dir: Path, login: Login | None = None) -> None:
         self.data_dir = data_dir
+        self.login = login
         self._process = process
         # A broker that nobody holds any more ends too, and its temporary folder goes.
         self._dispose = weakref.finalize(self, process.dispose)
@@ -70,6 +81,11 @@ class EmbeddedBroker:
     def bootstrap_servers(self) -> str:
         """What clients call `bootstrap.servers`: the first listener."""
         return str(self.address)
+
+    @property
+    def clients(self) -> ClientSettings:
+        """The settings that clients need: `Producer(broker.clients.confluent)`. Of a secured broker, the admin's."""
+        return ClientSettings(self.login, lambda: self.bootstrap_servers)
 
     @property
     def host(self) -> str:
@@ -103,7 +119,14 @@ class EmbeddedBroker:
         """Create a topic; without `partitions` it has the broker's `num.partitions`. Raises RequestFailed."""
         if not self.is_running:
             raise BrokerFailed(f"the broker does not run; it ended with exit code {self._process.exit_code}")
-        create_topic(self.address, name, partitions=partitions, config=config or {})
+        create_topic(self.address, name, partitions=partitions, config=config or {}, login=self.login)
+
+    def add_user(self, name: str, password: str) -> ClientSettings:
+        """A user of a secured broker who may do nothing yet, or another password of one. Raises RequestFailed."""
+        clients = self.clients.of_user(name, password)
+        assert self.login is not None, "of_user refuses an open broker"
+        set_password(self.address, self.login, user=name, password=password)
+        return clients
 
     def stop(self) -> None:
         """End the broker as SIGTERM does, its data flushed; a second call does nothing."""

@@ -18,6 +18,7 @@ from moldau.embedded.members import first_broker_id, members
 from moldau.embedded.overrides import as_property, check_overrides
 from moldau.embedded.process import START_S_MAX, BrokerFailed, BrokerProcess
 from moldau.embedded.requests import Seen, create_topic, describe
+from moldau.embedded.security import ClientSettings, secured
 
 LOOK_S = 0.05  # between two questions about the cluster
 SERVICES = {"zookeeper.connect", "etcd.connect"}
@@ -38,13 +39,10 @@ def run_cluster(
     port: int = 0,
     properties: str | os.PathLike[str] | None = None,
     timeout_s: float = START_S_MAX,
+    secure: bool = False,
 ) -> EmbeddedCluster:
     """Start brokers and return once all of them answer clients and know each other; see `moldau.run`."""
-    if not isinstance(brokers, int) or brokers < 1:
-        raise ValueError(f"brokers={brokers!r}: expected 1 or more")
-    check_overrides(overrides or {})
-    for key in OF_EACH.keys() & (overrides or {}).keys():
-        raise ValueError(f"{key!r} is each broker's own in a cluster; {OF_EACH[key]}")
+    _check(brokers, overrides or {})
     scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
     data = scratch / "data" if data_dir is None else Path(data_dir)
     from moldau.log.directories.meta_properties import UnusableDirectory  # who runs one broker loads nothing of it
@@ -53,19 +51,22 @@ def run_cluster(
         known = first_broker_id([data])
         first = int(str((overrides or {}).get("node.id", 0))) if known is None else known
         started: dict[int, EmbeddedBroker] = {}
+        security = secured(data, host=host) if secure else None
         has_service = properties is not None or not SERVICES.isdisjoint(overrides or {})
         for index, member in enumerate(
             members([data.absolute()], range(first, first + brokers), has_service=has_service)
         ):
-            command = start_command(properties)
+            command = [*start_command(properties), *(security.arguments if security else [])]
             for key, value in (overrides or {}).items():
                 command += ["--override", f"{key}={as_property(value)}"]
             # The last of two values for one key counts.
-            command += [*member.arguments, "--override", f"listeners={_listener(host, port and port + index)}"]
+            command += [*member.arguments, "--override", _listener(host, port and port + index, secure=secure)]
             own = scratch / f"process-{member.broker_id}"
             own.mkdir()
             process = BrokerProcess([*command, "--scratch", os.fspath(scratch)], scratch=own)
-            started[member.broker_id] = EmbeddedBroker(process, data_dir=member.folder)
+            started[member.broker_id] = EmbeddedBroker(
+                process, data_dir=member.folder, login=security.login if security else None
+            )
     except UnusableDirectory as wrong:
         shutil.rmtree(scratch, ignore_errors=True)
         raise BrokerFailed(str(wrong)) from wrong
@@ -79,6 +80,14 @@ def run_cluster(
         cluster.close()
         raise
     return cluster
+
+
+def _check(brokers: int, overrides: Mapping[str, object]) -> None:
+    if not isinstance(brokers, int) or brokers < 1:
+        raise ValueError(f"brokers={brokers!r}: expected 1 or more")
+    check_overrides(overrides)
+    for key in OF_EACH.keys() & overrides.keys():
+        raise ValueError(f"{key!r} is each broker's own in a cluster; {OF_EACH[key]}")
 
 
 class EmbeddedCluster:
@@ -98,6 +107,11 @@ class EmbeddedCluster:
     def bootstrap_servers(self) -> str:
         """What clients call `bootstrap.servers`."""
         return ",".join(broker.bootstrap_servers for broker in self._brokers.values())
+
+    @property
+    def clients(self) -> ClientSettings:
+        """The settings that clients need, as those of a single broker."""
+        return ClientSettings(next(iter(self._brokers.values())).login, lambda: self.bootstrap_servers)
 
     def start(self, *, timeout_s: float = START_S_MAX) -> None:
         """All brokers at once; done when each knows the others."""
@@ -140,6 +154,7 @@ class EmbeddedCluster:
             partitions=partitions,
             replication_factor=replication_factor,
             config=config or {},
+            login=self.clients.login,
         )
         deadline_s = time.monotonic() + START_S_MAX
         self._await_all(lambda seen: bool(seen.leaders), f"topic {name}", topic=name, deadline_s=deadline_s)
@@ -162,7 +177,7 @@ class EmbeddedCluster:
 
     def seen(self, topic: str | None = None) -> Seen:
         """The cluster as a broker that runs describes it."""
-        return describe(self._any().address, topic)
+        return describe(self._any().address, topic, self.clients.login)
 
     def output(self) -> str:
         """What all brokers have printed so far."""
@@ -174,7 +189,7 @@ class EmbeddedCluster:
     def _await_all(self, knows: Callable[[Seen], bool], what: str, *, topic: str | None, deadline_s: float) -> None:
         """Until every broker that runs describes the cluster so."""
         for broker in self._brokers.values():
-            while broker.is_running and not knows(describe(broker.address, topic)):
+            while broker.is_running and not knows(describe(broker.address, topic, broker.login)):
                 if time.monotonic() > deadline_s:
                     raise BrokerFailed(f"not all brokers know {what}:\n{self.output()}")
                 time.sleep(LOOK_S)
@@ -203,8 +218,9 @@ class EmbeddedCluster:
         return f"EmbeddedCluster({states})"
 
 
-def _listener(host: str, port: int) -> str:
-    return f"PLAINTEXT://[{host}]:{port}" if ":" in host else f"PLAINTEXT://{host}:{port}"
+def _listener(host: str, port: int, *, secure: bool) -> str:
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"listeners={'SASL_SSL' if secure else 'PLAINTEXT'}://{address}"
 
 
 def _close(brokers: tuple[EmbeddedBroker, ...], scratch: Path, owner_pid: int) -> None:

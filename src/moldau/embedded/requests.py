@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,6 +11,7 @@ from moldau.embedded.overrides import as_property
 
 if TYPE_CHECKING:
     from moldau.embedded.process import Address
+    from moldau.security.starter.clients import Login
 
 CLIENT_ID = "moldau-embedded"
 ANSWER_S_MAX = 30.0
@@ -43,6 +45,7 @@ def create_topic(
     partitions: int | None,
     config: Mapping[str, object],
     replication_factor: int | None = None,
+    login: Login | None = None,
 ) -> None:
     # Imported here because most programs leave topics to their own clients.
     from moldau.core.errors import ErrorCode
@@ -60,17 +63,39 @@ def create_topic(
         configs=[CreatableTopicConfig(name=key, value=as_property(value)) for key, value in config.items()],
     )
     request = CreateTopicsRequest(topics=[topic], timeout_ms=int(ANSWER_S_MAX * 1_000))
-    (result,) = _ask(address, request, CreateTopicsResponse, CREATE_TOPICS_VERSION).topics
+    (result,) = _ask(address, request, CreateTopicsResponse, CREATE_TOPICS_VERSION, login).topics
     if result.error_code:
         raise RequestFailed(ErrorCode(result.error_code).name, result.error_message)
 
 
-def describe(address: Address, topic: str | None) -> Seen:
+def set_password(address: Address, login: Login, *, user: str, password: str) -> None:
+    """Of a user with SCRAM, who is made if need be."""
+    import os
+
+    from moldau.core.errors import ErrorCode
+    from moldau.security.sasl.scram.credential import ITERATIONS_MIN, ScramMechanism
+    from moldau.security.sasl.scram.keys import salted_password
+    from moldau.wire.messages.alter_user_scram_credentials import (
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+        ScramCredentialUpsertion,
+    )
+
+    kind, salt = ScramMechanism.SHA_512, os.urandom(32)
+    salted = salted_password(kind, password, salt, ITERATIONS_MIN)
+    wanted = ScramCredentialUpsertion(user, kind, ITERATIONS_MIN, salt, salted)
+    request = AlterUserScramCredentialsRequest(upsertions=[wanted])
+    (result,) = _ask(address, request, AlterUserScramCredentialsResponse, 0, login).results
+    if result.error_code:
+        raise RequestFailed(ErrorCode(result.error_code).name, result.error_message)
+
+
+def describe(address: Address, topic: str | None, login: Login | None = None) -> Seen:
     from moldau.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
     topics = [] if topic is None else [MetadataRequestTopic(name=topic)]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    response = _ask(address, request, MetadataResponse, METADATA_VERSION)
+    response = _ask(address, request, MetadataResponse, METADATA_VERSION, login)
     rows = [row for found in response.topics for row in found.partitions]
     return Seen(
         frozenset(broker.node_id for broker in response.brokers),
@@ -80,22 +105,41 @@ def describe(address: Address, topic: str | None) -> Seen:
     )
 
 
-def _ask(address: Address, request: Any, response: type[Any], version: int) -> Any:
+def _ask(address: Address, request: Any, response: type[Any], version: int, login: Login | None) -> Any:
     """One flexible request on a connection of its own."""
     from moldau.wire.codec import decode, encode_parts
     from moldau.wire.frame import RequestHeader, read_response_header, request_parts
 
     header = RequestHeader(request.API_KEY, version, 0, CLIENT_ID)
     frame = b"".join(request_parts(header, encode_parts(request, version), is_flexible=True))
-    answer = memoryview(_exchange(address, frame))
+    answer = memoryview(_exchange(address, frame, login))
     return decode(response, version, answer, read_response_header(answer, response, version)[1])[0]
 
 
-def _exchange(address: Address, frame: bytes) -> bytes:
+def _exchange(address: Address, frame: bytes, login: Login | None) -> bytes:
     """One request on a connection of its own, and its answer without the size."""
-    with socket.create_connection((address.host, address.port), timeout=ANSWER_S_MAX) as broker:
-        broker.sendall(frame)
-        return _receive(broker, int.from_bytes(_receive(broker, 4), "big"))
+    with socket.create_connection((address.host, address.port), timeout=ANSWER_S_MAX) as plain:
+        if login is None:
+            return _answer(plain, frame)
+        context = ssl.create_default_context(cafile=login.authority)
+        with context.wrap_socket(plain, server_hostname=address.host) as broker:
+            _log_in(broker, login)
+            return _answer(broker, frame)
+
+
+def _log_in(broker: socket.socket, login: Login) -> None:
+    from moldau.security.sasl.client_credentials import client_credentials
+    from moldau.security.sasl.client_login import Asking, Authenticated, begin_login
+
+    credentials = client_credentials(login.mechanism, user=login.user, password=login.password)
+    asking: Asking | Authenticated = begin_login(credentials, client_id=CLIENT_ID)
+    while isinstance(asking, Asking):
+        asking = asking.answered(memoryview(_answer(broker, asking.frame)))
+
+
+def _answer(broker: socket.socket, frame: bytes) -> bytes:
+    broker.sendall(frame)
+    return _receive(broker, int.from_bytes(_receive(broker, 4), "big"))
 
 
 def _receive(broker: socket.socket, size: int) -> bytes:

@@ -21,6 +21,7 @@ def run(
     properties: str | os.PathLike[str] | None = None,
     timeout_s: float = START_S_MAX,
     brokers: Literal[None] = None,
+    secure: bool = False,
 ) -> EmbeddedBroker: ...
 
 
@@ -34,6 +35,7 @@ def run(
     properties: str | os.PathLike[str] | None = None,
     timeout_s: float = START_S_MAX,
     brokers: int,
+    secure: bool = False,
 ) -> EmbeddedCluster: ...
 
 
@@ -46,6 +48,7 @@ def run(
     properties: str | os.PathLike[str] | None = None,
     timeout_s: float = START_S_MAX,
     brokers: int | None = None,
+    secure: bool = False,
 ) -> EmbeddedBroker | EmbeddedCluster:
     """Start a broker and return once it answers clients; leaving the `with` block, or `stop()`, ends it.
 
@@ -54,6 +57,9 @@ def run(
     folder that is given is kept. Raises BrokerFailed when the broker does not start within `timeout_s`.
 
     With `brokers` it is a cluster of so many, each in a process of its own, on free ports or on `port` and the next.
+
+    With `secure` it listens with SASL_SSL alone and has an authorizer; `clients` gives the admin's settings for clients
+    of each kind, and `add_user` other users.
     """
     if brokers is not None:
         return run_cluster(
@@ -64,7 +70,14 @@ def run(
             port=port,
             properties=properties,
             timeout_s=timeout_s,
+            secure=secure,
         )
     return run_broker(
-        overrides=overrides, data_dir=data_dir, host=host, port=port, properties=properties, timeout_s=timeout_s
+        overrides=overrides,
+        data_dir=data_dir,
+        host=host,
+        port=port,
+        properties=properties,
+        timeout_s=timeout_s,
+        secure=secure,
     )

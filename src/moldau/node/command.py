@@ -152,6 +152,11 @@ def parse(arguments: list[str]) -> Namespace:
         help="TLS, a login and an authorizer: certificates and an admin's password are made and kept with the data",
     )
     add_logging(parser)
+    add_programs_options(parser)
+    return parser.parse_args(arguments)
+
+
+def add_programs_options(parser: ArgumentParser) -> None:
     # For a program that starts a broker: a line of JSON once clients are answered, and an end when that program ends.
     parser.add_argument("--ready-fd", type=int, help=SUPPRESS)
     parser.add_argument("--stop-with-stdin", action="store_true", help=SUPPRESS)
@@ -164,7 +169,6 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--log-broker", type=int, help=SUPPRESS)
     # The folder of --secure, where another process has made it.
     parser.add_argument("--secured-by", type=Path, help=SUPPRESS)
-    return parser.parse_args(arguments)
 
 
 def add_logging(parser: ArgumentParser) -> None:
