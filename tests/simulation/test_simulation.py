@@ -18,7 +18,7 @@ from tests.simulation.running import simulate
 from tests.simulation.world import Violation
 
 PROJECT = Path(__file__).parents[2]
-SEEDS, SEEDS_EACH = 60, 5
+SEEDS, SEEDS_EACH = 40, 5
 SEEDS_FOR_A_MISTAKE = 25
 
 
