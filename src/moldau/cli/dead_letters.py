@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.output import TABLE, add_output_option, print_rows
@@ -25,17 +25,14 @@ VALUE_CHARACTERS_MAX = 60
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
-    action: Callable[[Namespace], int] = options.action
-    return action(options)
+    return run_action(parse(arguments))
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
-        prog="moldau dead-letters",
-        description="Records that a query could not read: what they are, why they were refused, and their way back.",
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
+    parser = action_parser(
+        "dead-letters",
+        "Records that a query could not read: what they are, why they were refused, and their way back.",
+        EXAMPLES,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, action, summary in (

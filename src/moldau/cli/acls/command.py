@@ -6,11 +6,12 @@ In the protocol itself, for the client library knows neither all resources nor a
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from moldau.cli.acls.words import Acl, Filter, acl_of, acls, filters, operation, principal
+from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import add_output_option, print_rows
@@ -48,18 +49,11 @@ COLUMNS = ("permission", "principal", "host", "operation", "type", "name", "patt
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
-    action: Callable[[Namespace], int] = options.action
-    return action(options)
+    return run_action(parse(arguments))
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
-        prog="moldau acls",
-        description="List, add and remove ACLs: who may do what, and from where.",
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+    parser = action_parser("acls", "List, add and remove ACLs: who may do what, and from where.", EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the ACLs there are, or those about something")
     listing.set_defaults(action=list_acls)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable
+from argparse import Namespace
+from collections.abc import Iterable
 
+from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
@@ -48,18 +49,11 @@ EXACT, DEFAULT = 0, 1
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
-    action: Callable[[Namespace], int] = options.action
-    return action(options)
+    return run_action(parse(arguments))
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
-        prog="moldau quotas",
-        description="List, set and delete the limits of users, client ids and addresses.",
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+    parser = action_parser("quotas", "List, set and delete the limits of users, client ids and addresses.", EXAMPLES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the quotas there are")
     listing.set_defaults(action=list_quotas)

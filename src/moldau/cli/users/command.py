@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterable, Sequence
+from argparse import ArgumentTypeError, Namespace
+from collections.abc import Iterable, Sequence
 
+from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.output import add_output_option, print_rows
@@ -44,17 +45,12 @@ Credentials = dict[ScramMechanism, int]
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
-    action: Callable[[Namespace], int] = options.action
-    return action(options)
+    return run_action(parse(arguments))
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
-        prog="moldau users",
-        description="List, add and delete users who log in with SCRAM, and change their passwords.",
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
+    parser = action_parser(
+        "users", "List, add and delete users who log in with SCRAM, and change their passwords.", EXAMPLES
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the users there are")
