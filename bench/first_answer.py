@@ -100,7 +100,11 @@ def main() -> None:
         without = [asked(servers, scratch) for _ in range(rounds)]
         leaves = asked(servers, scratch, "--keep-classes")
         with_archive = [asked(servers, scratch) for _ in range(rounds)]
-    for name, answers in (("without", without), ("the one that leaves it", [leaves]), ("with", with_archive)):
+    for name, answers in (
+        ("without", without),
+        ("without, and the archive made after it", [leaves]),
+        ("with", with_archive),
+    ):
         seconds, cpu = [one.first_row_s for one in answers], [one.cpu_s for one in answers]
         say(f"{name}: first row {median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f}), "
             f"CPU {median(cpu):.1f} s ({min(cpu):.1f} to {max(cpu):.1f})")  # fmt: skip

@@ -15,6 +15,7 @@ from moldau.cli.sql.output import OUTPUTS, print_result
 from moldau.cli.sql.plot import plot_rows
 from moldau.cli.sql.waiting import WaitingLine, waiting_line
 from moldau.spark.pipelines.plan import PipelineError
+from moldau.spark.pipelines.running.sessions import class_archive
 from moldau.spark.pipelines.running.sessions.opening import NO_SPARK, NoSpark, open_session
 from moldau.spark.pipelines.running.sessions.quick_start import archive, java_options
 from moldau.spark.sql.refusals import Refused
@@ -68,17 +69,38 @@ def converse_or_ask(options: Namespace) -> int:
     if options.statement is None:
         from moldau.cli.sql.shell import converse
 
-        return converse(session, topics, output=options.output, line=line)
-    return ask(session, options.statement, options, line)
+        code = converse(session, topics, output=options.output, line=line)
+    else:
+        code = ask(session, options.statement, options, line)
+    if session.has_spark and not (options.master or "").startswith("sc://"):
+        keep_classes(options, line)
+    return code
+
+
+def keep_classes(options: Namespace, line: WaitingLine) -> None:
+    """An archive for the next start, if there is none yet.
+
+    A person asks again; a script in a container that is thrown away would only pay for the archive.
+    """
+    kept = archive()
+    if kept is None or kept.is_file() or not (options.keep_classes or sys.stderr.isatty()):
+        return
+    if not options.keep_classes:
+        class_archive.begin(kept)
+        return
+    line.says("Spark's classes are kept for the next start")
+    is_made = class_archive.make(kept)
+    line.clear()
+    if not is_made:
+        raise CommandFailed(f"no archive of Spark's classes could be made at {kept}")
 
 
 def opener(options: Namespace) -> Callable[[], SparkSession]:
     def open_spark() -> SparkSession:
-        # A person asks again; a script in a container that is thrown away would only pay for the archive.
-        keeps = options.keep_classes or sys.stderr.isatty()
         try:
-            java = java_options(archive(), keeps=keeps)
-            return open_session("moldau sql", options.master, {}, log=home() / "spark.log", java=java)
+            return open_session(
+                "moldau sql", options.master, {}, log=home() / "spark.log", java=java_options(archive())
+            )
         except NoSpark as wrong:
             raise CommandFailed(str(wrong)) from None
 
@@ -115,7 +137,7 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument(
         "--keep-classes",
         action="store_true",
-        help="leave an archive of Spark's classes (170 MB in ~/.cache/moldau) for faster starts, as on a terminal",
+        help="make an archive of Spark's classes (170 MB in ~/.cache/moldau) for faster starts, and wait for it",
     )
     add_connection_options(parser)
     return parser.parse_args(arguments)

@@ -70,6 +70,11 @@ class SqlSession:
         self._said: list[str] = []  # definitions so far, for a stream that stays must know them too
         self._defined: set[str] = set()
 
+    @property
+    def has_spark(self) -> bool:
+        """Whether any statement so far needed it."""
+        return self._frames is not None
+
     def execute(self, source: str, *, follow: bool = False) -> Iterator[Result]:
         """One result for each statement; raises Refused, and PipelineError for what can't be understood."""
         for statement in statements_of(source, HERE):

@@ -1,25 +1,33 @@
-"""An archive of Spark's classes is used if it is there and whole, and left behind only where that is wanted."""
+"""An archive of Spark's classes is used if it is there, and made once."""
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
 
+from moldau.spark.pipelines.running.sessions import class_archive
 from moldau.spark.pipelines.running.sessions.quick_start import LITTLE_COMPILING, QUIET, archive, java_options
 
 
-def test_an_archive_is_used_if_it_is_whole(tmp_path: Path) -> None:
+def test_an_archive_is_used_if_it_is_there(tmp_path: Path) -> None:
     kept = tmp_path / "moldau" / "spark.jsa"
-    assert java_options(kept, keeps=False) == LITTLE_COMPILING
-    assert java_options(kept, keeps=True)[2:] == (QUIET, f'"-XX:ArchiveClassesAtExit={kept}"')
-    kept.write_bytes(bytes(4096))  # a JVM was ended while it wrote
-    assert java_options(kept, keeps=True)[2:] == (QUIET, f'"-XX:ArchiveClassesAtExit={kept}"')
-    kept.write_bytes(b"\xf0\x0b\xab\xa8" + bytes(4096))
-    assert java_options(kept, keeps=True)[2:] == (QUIET, f'"-XX:SharedArchiveFile={kept}"')
-    assert java_options(None, keeps=True) == LITTLE_COMPILING
+    assert java_options(kept) == LITTLE_COMPILING
+    kept.parent.mkdir()
+    kept.touch()
+    assert java_options(kept)[2:] == (QUIET, f'"-XX:SharedArchiveFile={kept}"')
+    assert java_options(None) == LITTLE_COMPILING
+
+
+def test_somebody_else_who_makes_the_archive_is_left_to_it(tmp_path: Path) -> None:
+    kept = tmp_path / "spark.jsa"
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert class_archive.make(kept)
+    assert not kept.exists()
 
 
 def test_each_java_has_an_archive_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
 """A JVM that answers the first question soon: it compiles little, and its classes come from an archive.
 
 Spark loads some twenty thousand classes before it answers, and that is most of what a first answer costs. Java can keep
-them in a file that the next JVM maps into memory (class data sharing). A JVM writes that file when it ends, which takes
-it some seconds and 170 MB; one that finds a file of another Java, or of another Spark, disregards it.
+them in a file that the next JVM maps into memory (class data sharing). `class_archive` makes that file, by a JVM of its
+own: one that is to write it answers half as fast. A JVM that finds a file of another Java, or of another Spark,
+disregards it.
 """
 
 from __future__ import annotations
@@ -33,22 +34,13 @@ def archive() -> Path | None:
     return cache / "moldau" / f"spark-{pyspark.__version__}-{sha256(about.encode()).hexdigest()[:12]}.jsa"
 
 
-def java_options(kept: Path | None, *, keeps: bool) -> tuple[str, ...]:
-    """For the driver's JVM. With `keeps` one that finds no archive leaves one behind when it ends."""
-    if kept is None:
+def java_options(kept: Path | None) -> tuple[str, ...]:
+    """For the driver's JVM."""
+    if kept is None or not kept.is_file():
         return LITTLE_COMPILING
-    if is_whole(kept):
-        return (*LITTLE_COMPILING, QUIET, f'"-XX:SharedArchiveFile={kept}"')
-    if not keeps:
-        return LITTLE_COMPILING
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    return (*LITTLE_COMPILING, QUIET, f'"-XX:ArchiveClassesAtExit={kept}"')
+    return (*LITTLE_COMPILING, QUIET, f'"-XX:SharedArchiveFile={kept}"')
 
 
-def is_whole(kept: Path) -> bool:
-    """Java writes the head of the file last: one that was broken off begins with zeros."""
-    try:
-        with kept.open("rb") as file:
-            return any(file.read(4))
-    except OSError:
-        return False
+def archiving_options(written: Path) -> tuple[str, ...]:
+    """For a JVM that writes the archive when it ends, which takes it some seconds."""
+    return (*LITTLE_COMPILING, QUIET, f'"-XX:ArchiveClassesAtExit={written}"')
