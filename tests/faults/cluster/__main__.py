@@ -33,12 +33,15 @@ def main() -> int:
     )
     parser.add_argument("--healed", type=float, default=HEALED_S, metavar="S", help="of peace before the last polls")
     parser.add_argument("--planted", default="", help="a bug to plant in the brokers (tests.faults.cluster.planted)")
+    parser.add_argument("--secured", action="store_true", help="TLS, logins and ACLs everywhere, to ZooKeeper too")
     parser.add_argument("--directory", type=Path, help="keep histories, logs and data here")
     options = parser.parse_args()
+    if options.secured and options.broker != "moldau":
+        parser.error("--secured is for Moldau's brokers")
     inside("tests.faults.cluster", sys.argv[1:])
     shape = Shape(
         kind=options.broker, brokers=options.brokers, store=options.store, planted=options.planted,
-        session_timeout_s=options.session_timeout,
+        session_timeout_s=options.session_timeout, is_secured=options.secured,
     )  # fmt: skip
     directory = options.directory or Path(tempfile.mkdtemp(prefix="moldau-faults-"))
     directory.mkdir(parents=True, exist_ok=True)

@@ -111,7 +111,7 @@ def _again_and_again(change: Callable[[], None], pause_s: float) -> Iterator[Non
 
 
 def _write_and_read(cluster: Cluster, topic: str) -> None:
-    client = {"bootstrap.servers": cluster.bootstrap, **CLIENT}
+    client = {**cluster.client_settings(), **CLIENT}
     wrong: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _: Message) -> None:

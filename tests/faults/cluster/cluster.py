@@ -22,6 +22,7 @@ from tests import apache_kafka
 from tests.faults.cluster import asking
 from tests.faults.cluster.asking import ClusterState, Refused
 from tests.faults.cluster.network import Network
+from tests.faults.cluster.securing import PROBE_PORT, Security, grant, secure
 from tests.faults.failing_disk import FailingDisk
 from tests.store.clock_jump import JumpingClock
 from tests.store.ensemble import jars
@@ -43,6 +44,7 @@ class Shape:
     session_timeout_s: float = 9.0
     planted: str = ""
     log_directories: int = 1
+    is_secured: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of every broker, over what the harness sets."""
 
@@ -143,12 +145,23 @@ class Cluster:
         self.network = network
         self.directory = directory
         (directory / "metadata").mkdir(parents=True)
+        self.security = secure(directory / "security") if shape.is_secured else None
         self.brokers = {number: self._broker(number) for number in range(1, shape.brokers + 1)}
-        self.store = {host: _zookeeper(host, directory, network, shape) for host in shape.store_servers}
+        self.store = {host: _zookeeper(host, directory, network, shape, self.security) for host in shape.store_servers}
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(broker.address for broker in self.brokers.values())
+        return ",".join(f"{self.network.address(broker.host)}:{PORT}" for broker in self.brokers.values())
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where brokers are asked without a login."""
+        return [broker.address for broker in self.brokers.values()]
+
+    def client_settings(self) -> dict[str, str]:
+        """Of librdkafka."""
+        login = self.security.client_settings() if self.security is not None else {}
+        return {"bootstrap.servers": self.bootstrap, **login}
 
     def _broker(self, number: int) -> Broker:
         host, directory = f"b{number}", self.directory / f"b{number}"
@@ -156,14 +169,16 @@ class Cluster:
         disk, clock = FailingDisk(directory), JumpingClock(directory)
         preloaded = {**disk.environment, **clock.environment}
         preloaded["LD_PRELOAD"] = f"{disk.environment['LD_PRELOAD']}:{clock.environment['LD_PRELOAD']}"
+        port = PORT if self.security is None else PROBE_PORT
         broker = Broker(
-            host, directory, [], preloaded, id=number, address=f"{self.network.address(host)}:{PORT}",
+            host, directory, [], preloaded, id=number, address=f"{self.network.address(host)}:{port}",
             disk=disk, clock=clock,
         )  # fmt: skip
         config = directory / "server.properties"
-        settings = _settings(self.shape, broker, self.network)
+        settings = _settings(self.shape, broker, self.network, self.security)
         config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         broker.command = _command(self.shape, config, self.directory)
+        broker.command += self.security.first_users() if self.security is not None else []
         return broker
 
     def start(self) -> None:
@@ -175,6 +190,8 @@ class Cluster:
         for broker in self.brokers.values():
             broker.launch(self.network)
         self.await_members(START_S_MAX)
+        if self.security is not None:
+            grant(self.brokers[1].address)
 
     def restart(self, broker: Broker) -> None:
         """Whatever became of it, it runs again and answers."""
@@ -280,7 +297,7 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _settings(shape: Shape, broker: Broker, network: Network) -> dict[str, str]:
+def _settings(shape: Shape, broker: Broker, network: Network, security: Security | None) -> dict[str, str]:
     copies, least = str(shape.replication_factor), str(shape.min_insync_replicas)
     return {
         "node.id": str(broker.id),
@@ -297,7 +314,12 @@ def _settings(shape: Shape, broker: Broker, network: Network) -> dict[str, str]:
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "false",
         "replica.lag.time.max.ms": str(int(shape.session_timeout_s * 1_000)),
-        **(_apache_settings(shape, broker, network) if shape.kind == "apache" else _moldau_settings(shape, network)),
+        **(security.broker_settings(network.address(broker.host), port=PORT) if security is not None else {}),
+        **(
+            _apache_settings(shape, broker, network)
+            if shape.kind == "apache"
+            else _moldau_settings(shape, network, security)
+        ),
         **shape.settings,
     }
 
@@ -321,14 +343,15 @@ def _apache_settings(shape: Shape, broker: Broker, network: Network) -> dict[str
     }
 
 
-def _moldau_settings(shape: Shape, network: Network) -> dict[str, str]:
+def _moldau_settings(shape: Shape, network: Network, security: Security | None) -> dict[str, str]:
     if shape.store != "zookeeper":
         return {}
-    servers = ",".join(f"{network.address(host)}:{ZOOKEEPER_PORT}" for host in shape.store_servers)
-    return {
-        "zookeeper.connect": f"{servers}/moldau",
-        "zookeeper.session.timeout.ms": str(int(shape.session_timeout_s * 1_000)),
-    }
+    servers, path = [network.address(host) for host in shape.store_servers], "/moldau"
+    if security is not None:
+        reached = security.store_client_settings(servers, path)
+    else:
+        reached = {"zookeeper.connect": ",".join(f"{server}:{ZOOKEEPER_PORT}" for server in servers) + path}
+    return {**reached, "zookeeper.session.timeout.ms": str(int(shape.session_timeout_s * 1_000))}
 
 
 def _command(shape: Shape, config: Path, directory: Path) -> list[str]:
@@ -364,20 +387,22 @@ def write_meta_properties(path: Path, known: Mapping[str, str], node_id: int) ->
     path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
 
-def _zookeeper(host: str, directory: Path, network: Network, shape: Shape) -> Process:
+def _zookeeper(host: str, directory: Path, network: Network, shape: Shape, security: Security | None) -> Process:
     home = directory / host
     data = home / "data"
     data.mkdir(parents=True)
     number = shape.store_servers.index(host) + 1
     (data / "myid").write_text(f"{number}\n")
+    secured, java = security.store_server_settings(network.address(host)) if security is not None else ({}, [])
     settings = {
+        **secured,
         "tickTime": 1_000, "initLimit": 30, "syncLimit": 5, "dataDir": data, "clientPort": ZOOKEEPER_PORT,
         "admin.enableServer": "false", "4lw.commands.whitelist": "*",
         **{f"server.{n}": f"{network.address(each)}:2888:3888" for n, each in enumerate(shape.store_servers, 1)},
     }  # fmt: skip
     config = home / "zoo.cfg"
     config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-    options = ["-Xmx128M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    options = [*java, "-Xmx128M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     options += ["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{jars()}/*"]
     return Process(
         host, home, ["java", *options, "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(config)]

@@ -34,7 +34,7 @@ class Cluster:
     """Where to send what, asked anew each time: this client is slow on purpose."""
 
     def __init__(self, world: World, chance: random.Random) -> None:
-        self._addresses = world.bootstrap.split(",")
+        self._addresses = world.addresses
         self._chance = chance
 
     def any(self) -> str:

@@ -194,8 +194,8 @@ class Run:
 
     def start_clients(self, name: str, host: str | None, workers: list[str]) -> Clients:
         spec = Spec(
-            self.cluster.bootstrap, str(self.directory / f"{name}.jsonl"), name, workers, seed=self.options.seed,
-            sends_per_s=self.options.sends_per_s, partitions=PARTITIONS,
+            self.cluster.client_settings(), self.cluster.addresses, str(self.directory / f"{name}.jsonl"), name,
+            workers, seed=self.options.seed, sends_per_s=self.options.sends_per_s, partitions=PARTITIONS,
         )  # fmt: skip
         return Clients(self.network, host, spec, self.directory)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, Protocol
 
@@ -31,8 +32,17 @@ CLIENT = {
 class World:
     """The cluster as a process of clients knows it."""
 
-    def __init__(self, bootstrap: str, history: History, *, partitions: int = 3, sends_per_s: float = 100.0) -> None:
-        self.bootstrap = bootstrap
+    def __init__(
+        self,
+        reached: Mapping[str, str],
+        addresses: Sequence[str],
+        history: History,
+        *,
+        partitions: int = 3,
+        sends_per_s: float = 100.0,
+    ) -> None:
+        self.reached = reached
+        self.addresses = addresses
         self.history = history
         self.partitions = partitions
         self.sends_per_s = sends_per_s
@@ -41,7 +51,7 @@ class World:
 
     def client(self, **settings: Any) -> dict[str, Any]:
         """Settings by their names with underscores; lower-case names of Kafka have none of their own but log_level."""
-        return {"bootstrap.servers": self.bootstrap, **CLIENT, **{k.replace("_", "."): v for k, v in settings.items()}}
+        return {**self.reached, **CLIENT, **{k.replace("_", "."): v for k, v in settings.items()}}
 
 
 class Worker(Protocol):

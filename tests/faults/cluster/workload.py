@@ -38,7 +38,10 @@ RESTART_S = 0.3
 
 
 class Spec(msgspec.Struct):
-    bootstrap: str
+    client: dict[str, str]
+    """How clients reach the cluster, in librdkafka's words."""
+    addresses: list[str]
+    """Of all brokers in the order of their ids, where nobody has to log in."""
     history: str
     name: str
     workers: list[str]
@@ -52,7 +55,7 @@ def main() -> int:
     faulthandler.register(signal.SIGUSR1)  # where its threads stand, for whoever wonders why a run does not end
     spec = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Spec)
     history = History(Path(spec.history))
-    world = World(spec.bootstrap, history, partitions=spec.partitions, sends_per_s=spec.sends_per_s)
+    world = World(spec.client, spec.addresses, history, partitions=spec.partitions, sends_per_s=spec.sends_per_s)
     workers = [
         KINDS[kind](world, f"{spec.name}-{kind}-{number}", spec.seed * 1_000 + number)
         for number, kind in enumerate(spec.workers)
