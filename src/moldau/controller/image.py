@@ -11,6 +11,7 @@ import msgspec
 from moldau.core.ids import NO_LEADER, AclId, TopicId, TopicPartition
 from moldau.core.topic_names import collision_key, may_collide
 from moldau.security.acls.bindings import Acl
+from moldau.security.delegation_tokens import DelegationToken
 from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
 
 NO_CONTROLLER = -1
@@ -83,6 +84,7 @@ class ClusterImage:
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     scram_credentials: Mapping[str, Mapping[ScramMechanism, ScramCredential]] = field(default_factory=dict)  # by user
+    delegation_tokens: Mapping[str, DelegationToken] = field(default_factory=dict)  # by id
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
     next_producer_id: int = 0
     features: Mapping[str, int] = field(default_factory=dict)  # only levels that somebody chose
@@ -165,6 +167,9 @@ class Draft:
 
     def scram_credentials(self) -> dict[str, Mapping[ScramMechanism, ScramCredential]]:
         return self._own("scram_credentials", self._image.scram_credentials)
+
+    def delegation_tokens(self) -> dict[str, DelegationToken]:
+        return self._own("delegation_tokens", self._image.delegation_tokens)
 
     def client_quotas(self) -> dict[QuotaEntity, Mapping[str, float]]:
         return self._own("client_quotas", self._image.client_quotas)

@@ -28,6 +28,8 @@ from moldau.controller.records import (
     BrokerUnregistered,
     ClientQuotasChanged,
     ClusterCreated,
+    DelegationTokenRemoved,
+    DelegationTokenSet,
     FeaturesFinalized,
     GroupConfigsChanged,
     LeadersChanged,
@@ -47,6 +49,11 @@ from moldau.controller.settings.configs import (
     apply_broker_configs_changed,
     apply_group_configs_changed,
     apply_topic_configs_changed,
+)
+from moldau.controller.settings.delegation_tokens import (
+    apply_delegation_token_removed,
+    apply_delegation_token_set,
+    delegation_token_records,
 )
 from moldau.controller.settings.features import apply_features_finalized
 from moldau.controller.settings.quotas import apply_client_quotas_changed
@@ -87,6 +94,8 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         GroupConfigsChanged: apply_group_configs_changed,
         ScramCredentialSet: apply_scram_credential_set,
         ScramCredentialRemoved: apply_scram_credential_removed,
+        DelegationTokenSet: apply_delegation_token_set,
+        DelegationTokenRemoved: apply_delegation_token_removed,
         ClientQuotasChanged: apply_client_quotas_changed,
         ProducerIdsAllocated: apply_producer_ids_allocated,
         FeaturesFinalized: apply_features_finalized,
@@ -121,6 +130,7 @@ def snapshot_records(image: ClusterImage) -> Iterator[Record]:
     yield from (TopicCreated(topic) for topic in image.topics.values())
     yield from (GroupConfigsChanged(group_id, dict(values)) for group_id, values in image.group_configs.items())
     yield from scram_credential_records(image)
+    yield from delegation_token_records(image)
     yield from (ClientQuotasChanged(entity, dict(values)) for entity, values in image.client_quotas.items())
     if image.next_producer_id:
         yield ProducerIdsAllocated(image.next_producer_id)

@@ -15,6 +15,7 @@ from moldau.controller.image import BrokerImage, PartitionImage, QuotaEntity, To
 from moldau.core.ids import AclId, TopicId
 from moldau.core.limits import KIB
 from moldau.security.acls.bindings import Acl
+from moldau.security.delegation_tokens import DelegationToken
 from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
 
 
@@ -103,6 +104,16 @@ class ScramCredentialRemoved(msgspec.Struct, frozen=True, array_like=True, tag="
     mechanism: ScramMechanism
 
 
+class DelegationTokenSet(msgspec.Struct, frozen=True, array_like=True, tag="token"):
+    """A new token, or one that expires at another time from now on."""
+
+    token: DelegationToken
+
+
+class DelegationTokenRemoved(msgspec.Struct, frozen=True, array_like=True, tag="token-"):
+    token_id: str
+
+
 class ClientQuotasChanged(msgspec.Struct, frozen=True, array_like=True, tag="quota"):
     """A value of None takes the key away."""
 
@@ -146,6 +157,8 @@ Record = (
     | GroupConfigsChanged
     | ScramCredentialSet
     | ScramCredentialRemoved
+    | DelegationTokenSet
+    | DelegationTokenRemoved
     | ClientQuotasChanged
     | ProducerIdsAllocated
     | FeaturesFinalized

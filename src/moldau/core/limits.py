@@ -43,4 +43,6 @@ AUTHORIZATION_CACHE_ENTRIES_MAX = 10_000  # answers of the authorizer that are k
 AUTHORIZATION_CACHE_NAME_CHARS_MAX = TOPIC_NAME_CHARS_MAX  # of a resource whose answer is kept: group ids can be longer
 QUOTA_CLIENTS_MAX = 10_000  # whose rates are remembered for each kind of quota: 15 MB, however many client ids come
 CLIENT_QUOTAS_PER_REQUEST_MAX = 10_000  # Kafka's, of the keys that one request changes: they are one entry of the log
+DELEGATION_TOKENS_PER_SWEEP_MAX = 1_000  # Kafka's, of those that are removed by one entry of the log
+DELEGATION_TOKEN_RENEWERS_MAX = 1_000  # of one token: each is a name of up to 32 KB in the metadata of every broker
 ACLS_PER_REQUEST_MAX = 10_000  # Kafka's, of those that one request creates or deletes: they are one entry of the log
