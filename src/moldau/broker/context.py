@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from moldau.broker.authorization import Authorization
+    from moldau.broker.delegation_tokens import DelegationTokens
     from moldau.broker.fetching.cold_reads import ColdReads
     from moldau.broker.fetching.fetch_sessions import FetchSessions
     from moldau.broker.peers import Peers
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from moldau.wire.messages.api_versions import ApiVersion
 
 NONE: frozenset[str] = frozenset()
+NO_PORT = 0  # of a client whose request another broker sent on: an envelope tells only its address
 
 
 class Certificates(Protocol):
@@ -87,6 +89,8 @@ class Services:
     """Made when the first replica is to move to another log directory."""
     authorization: Authorization | None = None
     """None where every client may do everything."""
+    delegation_tokens: DelegationTokens | None = None
+    """None where they are not enabled."""
     quotas: Throttling | None = None
     """None where no client has a quota."""
     certificates: Certificates | None = None
@@ -108,6 +112,11 @@ class Peer:
     host: str
     port: int
     principal: Principal = ANONYMOUS
+
+    @property
+    def is_forwarded(self) -> bool:
+        """The client is connected to another broker, which sent its request on."""
+        return self.port == NO_PORT
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

@@ -1,4 +1,5 @@
-"""What a broker does on its own, at intervals: retention, compaction, flushing, checkpoints, forgetting producers.
+"""What a broker does on its own, at intervals: retention, compaction, flushing, checkpoints, forgetting what has
+expired.
 
 Each duty is a plain method that takes the time, so that a test can call it; `start` has them called when they are due.
 What blocks for long runs in the thread pool, and a duty that fails says so and is tried again the next time.
@@ -13,13 +14,16 @@ from concurrent.futures import Executor
 from typing import TypeAlias
 
 from moldau.broker.context import Services
+from moldau.controller.settings.delegation_tokens import decide_remove_expired_tokens
 from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ApiError
+from moldau.core.limits import DELEGATION_TOKENS_PER_SWEEP_MAX
 from moldau.log.compaction.cleaner import Cleaner
 from moldau.log.compaction.throttle import Throttle
 from moldau.log.directories.offset_checkpoints import Checkpoints
 from moldau.log.partition_log import PartitionLog
 from moldau.replication.partition import Partition
+from moldau.security.delegation_tokens import DelegationToken
 
 LOGGER = logging.getLogger(__name__)
 
@@ -48,6 +52,8 @@ class Housekeeping:
         self._every(self._set("replica.high.watermark.checkpoint.interval.ms"), self.write_high_watermarks)
         self._every(self._set("producer.id.expiration.check.interval.ms"), self.expire_producers)
         self._every(self._set("log.cleaner.backoff.ms"), self.compact)
+        if self._services.delegation_tokens is not None:
+            self._every(self._set("delegation.token.expiry.check.interval.ms"), self.remove_expired_tokens)
         self._every(lambda: COMPLETION_INTERVAL_MS, self.complete)
         self._every(lambda: TICK_MS, self.flush_due)
         self._every(lambda: TICK_MS, self.remove_files)
@@ -108,6 +114,17 @@ class Housekeeping:
         expiration_ms = self._services.config.int("producer.id.expiration.ms")
         async for partition in self._usable():
             partition.log.producers.expire(now_ms, expiration_ms)
+
+    async def remove_expired_tokens(self, now_ms: int) -> None:
+        """Of the whole cluster, by its controller. They log nobody in any more, and can't be renewed either."""
+        controller = self._services.controller
+        removed: list[DelegationToken] | None = None
+        while removed is None or len(removed) == DELEGATION_TOKENS_PER_SWEEP_MAX:
+            if not controller.is_active:
+                return
+            removed = await controller.write(lambda image: decide_remove_expired_tokens(image, now_ms))
+            for token in removed:
+                LOGGER.info("delegation token %s of %r has expired", token.id, str(token.owner))
 
     async def compact(self, now_ms: int) -> None:
         """Clean the dirtiest logs one after the other, until none is dirty enough."""

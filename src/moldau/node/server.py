@@ -48,6 +48,7 @@ from moldau.node.storage.opening import open_partitions, reconcile
 from moldau.store.store import MetadataStore, StoreError
 
 if TYPE_CHECKING:
+    from moldau.broker.delegation_tokens import DelegationTokens
     from moldau.node.cluster.membership import Membership, Place
     from moldau.node.cluster.others import OtherBrokers
     from moldau.node.securing.first_users import FirstUsers
@@ -274,9 +275,20 @@ def serving(
         **pools._asdict(),
         **made._asdict(),
     )
+    services.delegation_tokens = delegation_tokens(config, controller)
     if others is not None:
         services.forwarding, services.remote_admission = others.forwarding, others.admission
     return services
+
+
+def delegation_tokens(config: BrokerConfig, controller: Controller) -> DelegationTokens | None:
+    """An empty secret disables them, as none does."""
+    secret = config.optional_text("delegation.token.secret.key")
+    if not secret:
+        return None
+    from moldau.broker.delegation_tokens import DelegationTokens
+
+    return DelegationTokens(secret, lambda: controller.image)
 
 
 def peers_of(

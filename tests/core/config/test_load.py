@@ -181,7 +181,6 @@ def test_a_file_in_the_form_of_kafka_4_starts_a_broker(tmp_path: Path, caplog: p
         ("listener.name.inside.principal.builder.class", "com.example.Builder"),
         ("security.inter.broker.protocol", "SSL"),
         ("security.providers", "com.example.Provider"),
-        ("delegation.token.secret.key", "hush"),
         ("zookeeper.ssl.ocsp.enable", "true"),
         ("zookeeper.ssl.made.up", "x"),
         ("zookeeper.clientCnxnSocket", "com.example.Socket"),
@@ -442,11 +441,19 @@ def test_an_address_takes_the_place_of_plain_listeners(tmp_path: Path) -> None:
     assert [str(each) for each in loaded.listeners] == ["PLAINTEXT://127.0.0.1:0"]
 
 
-@pytest.mark.parametrize(("key", "value"), [("sasl.kerberos.kinit.cmd", "x"), ("delegation.token.secret.key", "x")])
+@pytest.mark.parametrize(("key", "value"), [("sasl.kerberos.kinit.cmd", "x")])
 def test_a_refusal_does_not_offer_the_default_of_what_is_not_there(key: str, value: str, tmp_path: Path) -> None:
     line = refused({key: value}, tmp_path)
     assert "not supported yet" in line
     assert "allowed is" not in line
+
+
+def test_the_secret_of_delegation_tokens_has_an_older_name(caplog: pytest.LogCaptureFixture) -> None:
+    older, name = {"delegation.token.master.key": "hush"}, "delegation.token.secret.key"
+    assert load_config(None, {}, older).text(name) == "hush"
+    assert load_config(None, {}, {**older, name: "another"}).text(name) == "another"
+    assert len(caplog.messages) == 2
+    assert "hush" not in caplog.text
 
 
 def test_overrides_are_key_value_pairs() -> None:

@@ -6,7 +6,7 @@ import logging
 from ipaddress import ip_address
 
 from moldau.broker.api import api
-from moldau.broker.context import Context, Peer
+from moldau.broker.context import NO_PORT, Context, Peer
 from moldau.broker.network.inbox import FRAME_BYTES_MIN
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.security.principals import deserialized
@@ -16,7 +16,6 @@ from moldau.wire.messages.envelope import EnvelopeRequest, EnvelopeResponse
 
 LOGGER = logging.getLogger(__name__)
 
-NO_PORT = 0
 KEY_BYTES = 2
 
 

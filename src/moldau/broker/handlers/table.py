@@ -14,6 +14,7 @@ from moldau.broker.handlers.api_versions import api_versions
 from moldau.broker.handlers.consumer_group_describe import consumer_group_describe
 from moldau.broker.handlers.consumer_group_heartbeat import consumer_group_heartbeat
 from moldau.broker.handlers.create_acls import create_acls
+from moldau.broker.handlers.create_delegation_token import create_delegation_token
 from moldau.broker.handlers.create_partitions import create_partitions
 from moldau.broker.handlers.create_topics import create_topics
 from moldau.broker.handlers.delete_acls import delete_acls
@@ -24,6 +25,7 @@ from moldau.broker.handlers.describe_acls import describe_acls
 from moldau.broker.handlers.describe_client_quotas import describe_quotas
 from moldau.broker.handlers.describe_cluster import describe_cluster
 from moldau.broker.handlers.describe_configs import describe_configs
+from moldau.broker.handlers.describe_delegation_token import describe_delegation_token
 from moldau.broker.handlers.describe_groups import describe_groups
 from moldau.broker.handlers.describe_log_dirs import describe_log_dirs
 from moldau.broker.handlers.describe_producers import describe_producers
@@ -33,6 +35,7 @@ from moldau.broker.handlers.describe_transactions import describe_transactions
 from moldau.broker.handlers.describe_user_scram_credentials import describe_user_scram_credentials
 from moldau.broker.handlers.elect_leaders import elect_leaders
 from moldau.broker.handlers.end_txn import end_txn
+from moldau.broker.handlers.expire_delegation_token import expire_delegation_token
 from moldau.broker.handlers.fetch import fetch
 from moldau.broker.handlers.find_coordinator import find_coordinator
 from moldau.broker.handlers.heartbeat import heartbeat
@@ -51,6 +54,7 @@ from moldau.broker.handlers.offset_delete import offset_delete
 from moldau.broker.handlers.offset_fetch import offset_fetch
 from moldau.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from moldau.broker.handlers.produce import produce
+from moldau.broker.handlers.renew_delegation_token import renew_delegation_token
 from moldau.broker.handlers.sasl_authenticate import sasl_authenticate
 from moldau.broker.handlers.sasl_handshake import sasl_handshake
 from moldau.broker.handlers.sync_group import sync_group
@@ -115,4 +119,8 @@ TABLE: tuple[Api, ...] = (
     sasl_authenticate,
     describe_user_scram_credentials,
     alter_user_scram_credentials,
+    create_delegation_token,
+    renew_delegation_token,
+    expire_delegation_token,
+    describe_delegation_token,
 )

@@ -16,6 +16,7 @@ HONOURED: Mapping[str, str] = MappingProxyType(
         "advertised.host.name": "advertised.listeners",
         "advertised.port": "advertised.listeners",
         "log.message.timestamp.difference.max.ms": "log.message.timestamp.before.max.ms",
+        "delegation.token.master.key": "delegation.token.secret.key",
     }
 )
 
@@ -75,6 +76,9 @@ def translate(values: Mapping[str, str], *, is_set: Mapping[str, object], defaul
     if difference is not None:
         names = ("log.message.timestamp.before.max.ms", "log.message.timestamp.after.max.ms")
         meant.update({name: difference for name in names if name not in is_set})
+    secret = values.get("delegation.token.master.key")
+    if secret is not None and "delegation.token.secret.key" not in is_set:
+        meant["delegation.token.secret.key"] = secret
     return meant
 
 

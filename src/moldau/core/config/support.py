@@ -24,7 +24,6 @@ _NO_TIERS = "tiered storage is not supported"
 _NO_SHARE_GROUPS = "share groups are not supported"
 _NO_STREAMS_GROUPS = "streams groups are not supported"
 _NO_METRICS = "the broker publishes no metrics"
-_NO_TOKENS = "delegation tokens are not supported"
 _OTHER_ZOOKEEPER = "what is asked of ZooKeeper at a time, and read back, is fixed"
 _OWN_THREADS = "one event loop serves the clients, and a small pool of threads the disk"
 _OTHER_BUFFERS = "the size of this buffer is fixed"
@@ -103,8 +102,6 @@ _WITHOUT_EFFECT = (
     ("a commit waits for its replicas as long as its client does", "offsets.commit.timeout.ms"),
     ("what is decided in one turn of the event loop is appended together", "group.coordinator.append.linger.ms"),
     ("each transaction has a timer", "transaction.abort.timed.out.transaction.cleanup.interval.ms"),
-    (_NO_TOKENS, "delegation.token.max.lifetime.ms delegation.token.expiry.time.ms"),
-    (_NO_TOKENS, "delegation.token.expiry.check.interval.ms"),
     # Keys of Kafka 3.9 and before.
     (_NO_METRICS, "auto.include.jmx.reporter"),
     (_NO_QUORUM, "metadata.log.segment.min.bytes"),
@@ -176,8 +173,6 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (Refusal(_NO_PLUGINS.reason, f"use {STANDARD_AUTHORIZER}", off=_AUTHORIZERS), "authorizer.class.name"),
     (Refusal("principals are made as Kafka's default does, and Java classes cannot be loaded", "remove it"),
      "principal.builder.class"),
-    (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.secret.key"),
-    (Refusal("delegation tokens are not supported yet", "remove it"), "delegation.token.master.key"),
     (_NO_PLUGINS, "security.providers ssl.provider ssl.secure.random.implementation ssl.engine.factory.class"),
     (Refusal("versions are those of ssl.enabled.protocols", "remove it", off=("tls", "tlsv1.2")), "ssl.protocol"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=("pkix",)), "ssl.keymanager.algorithm"),

@@ -68,7 +68,11 @@ def _server(
         scram = _SCRAM[mechanism]
         credentials = ImageCredentials(lambda: services.controller.image)
         return lambda: ScramServer(
-            scram, credentials, fake_credentials(services.controller.image), secrets.token_urlsafe(NONCE_BYTES)
+            scram,
+            credentials,
+            fake_credentials(services.controller.image),
+            secrets.token_urlsafe(NONCE_BYTES),
+            services.delegation_tokens,
         )
     module = _module(security, PLAIN)
     assert module is not None, "a start without PLAIN's users is refused"
