@@ -27,6 +27,7 @@ GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
 REPLICA_VERIFICATION = "org.apache.kafka.tools.ReplicaVerificationTool"
 CLIENT_COMPATIBILITY = "org.apache.kafka.tools.ClientCompatibilityTest"
 ACLS = "org.apache.kafka.tools.AclCommand"
+TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 
 
 @dataclass(frozen=True, slots=True)

@@ -434,4 +434,29 @@ ACLS = [
     *ask("DeleteAcls", 1, 3, filters=[NO_ACL, {**NO_ACL, "resource_name_filter": "rights-new"}]),
 ]
 
-QUESTIONS: tuple[Question, ...] = (*GROUPS[-7:], *DATA, *TOPICS_AND_CLUSTER, *GROUPS[:-7], *TRANSACTIONS, *ACLS)
+# Nobody may ask these without a login, whatever the ACLs: `tests/differential/test_tokens.py` has users who may.
+BOB: Fields = {"principal_type": "User", "principal_name": "bob"}
+TOKENS = [
+    *ask(
+        "CreateDelegationToken",
+        1,
+        3,
+        owner_principal_type="User",
+        owner_principal_name="alice",
+        renewers=[BOB],
+        max_lifetime_ms=-1,
+    ),
+    *ask("RenewDelegationToken", 1, 2, hmac=b"none", renew_period_ms=-1),
+    *ask("ExpireDelegationToken", 1, 2, hmac=b"none", expiry_time_period_ms=-1),
+    *ask("DescribeDelegationToken", 1, 3, owners=[BOB]),
+]
+
+QUESTIONS: tuple[Question, ...] = (
+    *GROUPS[-7:],
+    *DATA,
+    *TOPICS_AND_CLUSTER,
+    *GROUPS[:-7],
+    *TRANSACTIONS,
+    *ACLS,
+    *TOKENS,
+)
