@@ -148,7 +148,16 @@ def creations(story: Story) -> None:
 
 
 def descriptions(story: Story) -> None:
-    asked = (None, [], ["alice"], ["bob"], ["carol"], ["erin"], ["alice", "carol"], ["nobody"])
+    asked: tuple[list[str] | None, ...] = (
+        None,
+        [],
+        ["alice"],
+        ["bob"],
+        ["carol"],
+        ["erin"],
+        ["alice", "carol"],
+        ["nobody"],
+    )
     for who in USERS:
         for names in asked:
             owners = None if names is None else [principal(name) for name in names]

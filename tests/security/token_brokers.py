@@ -78,7 +78,7 @@ def logged_in(bootstrap: str, user: str) -> Peer:
 def log_in(peer: Peer, mechanism: str, user: str, password: str, *, is_by_token: bool = False) -> Authenticated:
     """LoginFailed if the broker says no."""
     credentials = client_credentials(mechanism, user=user, password=password, is_by_token=is_by_token)
-    asking = begin_login(credentials, client_id="tokens")
+    asking: Asking | Authenticated = begin_login(credentials, client_id="tokens")
     while isinstance(asking, Asking):
         peer.send(asking.frame)
         answer = peer.receive()

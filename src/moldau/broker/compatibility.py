@@ -138,6 +138,13 @@ NOTES = MappingProxyType(
         ApiKey.DESCRIBE_ACLS: _NO_AUTHORIZER,
         ApiKey.CREATE_ACLS: _NO_AUTHORIZER,
         ApiKey.DELETE_ACLS: _NO_AUTHORIZER,
+        ApiKey.SASL_AUTHENTICATE: (
+            "a delegation token that has expired is refused, where Kafka takes it and hangs up at the next request"
+        ),
+        ApiKey.CREATE_DELEGATION_TOKEN: (
+            "more than 1,000 renewers are an INVALID_REQUEST; an owner without a type is an INVALID_PRINCIPAL_TYPE, "
+            "where Kafka answers UNKNOWN_SERVER_ERROR"
+        ),
         ApiKey.ALTER_REPLICA_LOG_DIRS: (
             "a move that a stop of the broker interrupts is to be asked for again, where Kafka goes on with it; a "
             "replica that is still to be made is not made in the folder that was asked for, but may be moved there then"

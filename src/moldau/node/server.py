@@ -129,6 +129,7 @@ async def start(
     directories.open_files.allow(segments_max(descriptors_for_connections()))
     controller = await opened_controller(store, config, directories, running, is_alone=place is None, users=first_users)
     services = serving(config, controller, directories, running, is_alone=place is None)
+    services.delegation_tokens = delegation_tokens(config, controller)
     broker = services.itself = broker_image(config, listeners, directories)
     membership = None
     if place is not None:
@@ -275,7 +276,6 @@ def serving(
         **pools._asdict(),
         **made._asdict(),
     )
-    services.delegation_tokens = delegation_tokens(config, controller)
     if others is not None:
         services.forwarding, services.remote_admission = others.forwarding, others.admission
     return services
