@@ -54,6 +54,8 @@ TURNS_MIN = 3
 QUICK = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT,  # frozen sets of names
     ApiKey.CREATE_ACLS,  # refused as a whole
+    ApiKey.CREATE_DELEGATION_TOKEN,  # a token has at most a thousand renewers
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,  # refused without a login; a thread makes a set of many owners
     ApiKey.DESCRIBE_CLIENT_QUOTAS,  # three kinds, each once
     ApiKey.JOIN_GROUP,  # a member has at most a hundred protocols
     ApiKey.LIST_CONFIG_RESOURCES,  # five kinds

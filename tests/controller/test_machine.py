@@ -18,6 +18,12 @@ from moldau.controller.producer_ids import decide_allocate_producer_ids
 from moldau.controller.records import PartitionsChanged, Record, UnknownRecord, decode_records, encode_records
 from moldau.controller.settings.acls import decide_create_acls, decide_delete_acls
 from moldau.controller.settings.configs import ConfigChange, ResourceChange, decide_incremental_alter_configs
+from moldau.controller.settings.delegation_tokens import (
+    TokenLifetimes,
+    decide_create_token,
+    decide_expire_token,
+    decide_remove_expired_tokens,
+)
 from moldau.controller.settings.quotas import QuotaAlteration, decide_alter_client_quotas, quota_entity
 from moldau.controller.settings.scram_credentials import (
     CredentialDeletion,
@@ -29,11 +35,13 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.security.acls.bindings import Acl, AclFilter
 from moldau.security.acls.vocabulary import PatternType
+from moldau.security.principals import Principal
 from tests.controller.clusters import cluster, counting_ids, topic
 from tests.security.acls.bindings import acls
 
 CONFIG = BrokerConfig.of({"node.id": "1"})
 BROKER_RESOURCE = 4
+OWNER, LIFETIMES = Principal("User", "alice"), TokenLifetimes(max_ms=15, renewal_ms=10)
 NAMES = ("a", "a.b", "a_b", "orders", "x/y")
 Step = Callable[[ClusterImage], Decision[Any]]
 
@@ -66,6 +74,31 @@ acl_filters = st.builds(
     pattern_type=st.sampled_from([PatternType.ANY, PatternType.MATCH, PatternType.LITERAL]),
     principal=st.sampled_from([None, "User:alice"]),
 )
+
+
+def token_steps() -> st.SearchStrategy[Step]:
+    def issuing(name: str, lifetime_ms: int) -> Step:
+        return lambda _: decide_create_token(
+            token_id=name,
+            owner=OWNER,
+            requester=OWNER,
+            renewers=[],
+            max_lifetime_ms=lifetime_ms,
+            lifetimes=LIFETIMES,
+            now_ms=0,
+        )
+
+    def expiring(name: str, period_ms: int) -> Step:
+        return lambda image: decide_expire_token(image, name, requester=OWNER, period_ms=period_ms, now_ms=1)
+
+    def sweeping(now_ms: int) -> Step:
+        return lambda image: decide_remove_expired_tokens(image, now_ms)
+
+    return st.one_of(
+        st.builds(issuing, names, st.integers(-1, 20)),
+        st.builds(expiring, names, st.integers(-1, 20)),
+        st.builds(sweeping, st.integers(0, 20)),
+    )
 
 
 def histories(new_id: Callable[[], Any]) -> st.SearchStrategy[list[Step]]:
@@ -105,6 +138,7 @@ def histories(new_id: Callable[[], Any]) -> st.SearchStrategy[list[Step]]:
             st.just(decide_allocate_producer_ids),
             st.builds(permitting, st.lists(acls, max_size=3)),
             st.builds(withdrawing, st.lists(acl_filters, max_size=2)),
+            token_steps(),
         ),
         max_size=25,
     )

@@ -42,11 +42,11 @@ def _refusal(request: CreateDelegationTokenRequest, owner: Principal, context: C
         return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
     if owner != context.principal and not context.may(CREATE_TOKENS, USER, str(owner)):
         return ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    if len(request.renewers) > DELEGATION_TOKEN_RENEWERS_MAX:
+        return ErrorCode.INVALID_REQUEST
     is_owner_typed = not request.owner_principal_name or request.owner_principal_type is not None
     if not is_owner_typed or any(each.principal_type != USER_TYPE for each in request.renewers):
         return ErrorCode.INVALID_PRINCIPAL_TYPE
-    if len(request.renewers) > DELEGATION_TOKEN_RENEWERS_MAX:
-        return ErrorCode.INVALID_REQUEST
     return None
 
 

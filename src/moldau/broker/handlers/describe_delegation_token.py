@@ -5,11 +5,12 @@ Since v3 with who asked for a token.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from asyncio import Future
+from typing import TYPE_CHECKING, Any
 
 from moldau.broker.api import Answer, api
 from moldau.broker.context import Context
-from moldau.broker.requests.answers import in_turn
+from moldau.broker.requests.answers import ROWS_MAX, in_thread, in_turn
 from moldau.broker.rights import DELEGATION_TOKEN, DESCRIBE, DESCRIBE_TOKENS, USER
 from moldau.broker.token_requests import are_tokens_allowed
 from moldau.coordinator.long_work import chunks
@@ -20,6 +21,7 @@ from moldau.wire.api import ApiKey
 from moldau.wire.messages.describe_delegation_token import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
@@ -38,9 +40,27 @@ def describe_delegation_token(request: DescribeDelegationTokenRequest, context: 
     tokens = context.services.delegation_tokens
     if tokens is None:
         return DescribeDelegationTokenResponse(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-    owners = None
-    if request.owners is not None:
-        owners = {Principal(each.principal_type, each.principal_name) for each in request.owners}
+    if request.owners is None:
+        return _describe(None, tokens, context)
+    if len(request.owners) > ROWS_MAX:
+        return _describe_of_many(request.owners, tokens, context)
+    return _describe(_principals(request.owners), tokens, context)
+
+
+async def _describe_of_many(
+    owners: list[DescribeDelegationTokenOwner], tokens: DelegationTokens, context: Context
+) -> Any:
+    principals = await in_thread(lambda: _principals(owners), context)
+    answer = _describe(principals, tokens, context)
+    return await answer if isinstance(answer, Future) else answer
+
+
+def _principals(owners: list[DescribeDelegationTokenOwner]) -> set[Principal]:
+    return {Principal(each.principal_type, each.principal_name) for each in owners}
+
+
+def _describe(owners: set[Principal] | None, tokens: DelegationTokens, context: Context) -> Answer:
+    """Of these owners, or of all."""
 
     def describe(part: list[DelegationToken]) -> list[DescribedDelegationToken]:
         found = [each for each in part if owners is None or _is_about(each, owners)]
@@ -49,7 +69,7 @@ def describe_delegation_token(request: DescribeDelegationTokenRequest, context: 
     def shape(found: list[list[DescribedDelegationToken]]) -> DescribeDelegationTokenResponse:
         return DescribeDelegationTokenResponse(tokens=[each for part in found for each in part])
 
-    there = [] if owners == set() else context.services.controller.image.delegation_tokens.values()
+    there = context.services.controller.image.delegation_tokens.values()
     return in_turn(chunks(there, PART), describe, shape, context, rows=lambda found: sum(map(len, found)))
 
 
