@@ -20,6 +20,7 @@ from tests.differential.rights.users import parsed
 ADMIN, USER, STRANGER = "127.0.0.1", "127.0.7.1", "127.0.7.2"
 EVERYTHING = ("topic:* all", "group:* all", "cluster: all", "txn:* all")
 REFUSED_TOPIC, REFUSED_CLUSTER, NOT_CONTROLLER, OK = 29, 31, 41, 0
+TOKENS_DISABLED, TOKENS_NOT_ALLOWED = 61, 64
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",  # until there are ACLs: the first are those of brokers
@@ -123,16 +124,31 @@ def test_an_envelope_of_a_client_is_refused(brokers: Addresses) -> None:
 def test_what_is_in_an_envelope_is_judged_by_the_principal_on_it(brokers: Addresses) -> None:
     rule = parsed("topic:alices- create", "*") | {"principal": "User:alice", "resource_pattern_type": 4}
     assert ask(brokers[0], ADMIN, "CreateAcls", 3, creations=[rule])["results"][0]["error_code"] == OK
-    assert enveloped(brokers, Principal("User", "alice"), "alices-topic") == OK
-    assert enveloped(brokers, Principal("User", "alice"), "bobs-topic") == REFUSED_TOPIC
-    assert enveloped(brokers, Principal("User", "bob"), "alices-other-topic") == REFUSED_TOPIC
+    assert enveloped_topic(brokers, Principal("User", "alice"), "alices-topic") == OK
+    assert enveloped_topic(brokers, Principal("User", "alice"), "bobs-topic") == REFUSED_TOPIC
+    assert enveloped_topic(brokers, Principal("User", "bob"), "alices-other-topic") == REFUSED_TOPIC
 
 
-def enveloped(brokers: Addresses, principal: Principal, topic: str) -> int:
-    """What the controller says to the creation of a topic that a broker sends on for somebody."""
+def test_an_envelope_tells_who_came_by_a_token(brokers: Addresses) -> None:
+    """Such a one may ask for no other token; whoever came by a password hears that there are none."""
+    fields: dict[str, Any] = {"renewers": [], "max_lifetime_ms": -1}
+    for is_by_token, error in ((False, TOKENS_DISABLED), (True, TOKENS_NOT_ALLOWED)):
+        principal = Principal("User", "alice", is_by_token)
+        assert enveloped(brokers, principal, "CreateDelegationToken", 3, **fields)["error_code"] == error
+    for address in brokers:  # by their own connections, which are plain
+        assert ask(address, ADMIN, "CreateDelegationToken", 3, **fields)["error_code"] == TOKENS_NOT_ALLOWED
+
+
+def enveloped_topic(brokers: Addresses, principal: Principal, topic: str) -> int:
     topics = [{"name": topic, "num_partitions": 1, "replication_factor": 1}]
-    body = schema.encode("CreateTopicsRequest", 7, {"topics": topics, "timeout_ms": 15_000})
-    head = struct.pack(">hhih", schema.api_key("CreateTopics"), 7, 5, -1) + b"\0"
+    created = enveloped(brokers, principal, "CreateTopics", 7, topics=topics, timeout_ms=15_000)
+    return int(created["topics"][0]["error_code"])
+
+
+def enveloped(brokers: Addresses, principal: Principal, api: str, version: int, **fields: Any) -> Any:
+    """What the controller says to a request that a broker sends on for somebody."""
+    body = schema.encode(f"{api}Request", version, fields)
+    head = struct.pack(">hhih", schema.api_key(api), version, 5, -1) + b"\0"
     inside = {
         "request_data": head + body,
         "request_principal": serialized(principal),
@@ -141,8 +157,7 @@ def enveloped(brokers: Addresses, principal: Principal, topic: str) -> int:
     answers = [ask(address, ADMIN, "Envelope", 0, **inside) for address in brokers]
     (answer,) = [each for each in answers if each["error_code"] != NOT_CONTROLLER]
     assert answer["error_code"] == OK
-    created = schema.decode("CreateTopicsResponse", 7, answer["response_data"][5:])
-    return int(created["topics"][0]["error_code"])
+    return schema.decode(f"{api}Response", version, answer["response_data"][5:])
 
 
 def test_an_acl_that_is_gone_is_gone_on_every_broker(brokers: Addresses) -> None:
