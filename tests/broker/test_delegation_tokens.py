@@ -72,6 +72,14 @@ def test_a_login_by_what_is_not_the_token() -> None:
         run(ScramClient(ScramMechanism.SHA_256, "t1", world.password(), "c"), world.server(), NOW_MS)
 
 
+def test_a_token_of_a_group_logs_in_nobody_of_its_name() -> None:
+    world = World()
+    world.image = apply(world.image, [DelegationTokenSet(replace(TOKEN, owner=Principal("Group", "alice")))])
+    client = ScramClient(ScramMechanism.SHA_256, "t1", world.password(), "client", is_by_token=True)
+    with pytest.raises(SaslError):
+        run(client, world.server(), NOW_MS)
+
+
 def test_a_token_that_is_gone_or_has_expired_logs_nobody_in() -> None:
     world = World()
     client = ScramClient(ScramMechanism.SHA_256, "t1", world.password(), "client", is_by_token=True)

@@ -139,7 +139,8 @@ NOTES = MappingProxyType(
         ApiKey.CREATE_ACLS: _NO_AUTHORIZER,
         ApiKey.DELETE_ACLS: _NO_AUTHORIZER,
         ApiKey.SASL_AUTHENTICATE: (
-            "a delegation token that has expired is refused, where Kafka takes it and hangs up at the next request"
+            "a delegation token that has expired is refused, where Kafka takes it and hangs up at the next request; "
+            "so is one whose owner is no `User`, where Kafka takes it for the user of that name"
         ),
         ApiKey.CREATE_DELEGATION_TOKEN: (
             "more than 1,000 renewers are an INVALID_REQUEST; an owner without a type is an INVALID_PRINCIPAL_TYPE, "

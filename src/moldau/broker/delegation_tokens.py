@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from moldau.controller.image import ClusterImage
 from moldau.controller.settings.scram_credentials import fake_credentials
 from moldau.security.delegation_tokens import DelegationToken
+from moldau.security.principals import USER_TYPE
 from moldau.security.sasl.scram.credential import ITERATIONS_MIN, ScramCredential, ScramMechanism, TokenCredential
 from moldau.security.sasl.scram.keys import make_credential
 
@@ -44,7 +45,8 @@ class DelegationTokens:
     def lookup(self, token_id: str, mechanism: ScramMechanism) -> TokenCredential | None:
         """For a login. Its first one with a token takes some milliseconds, as many as it takes the client."""
         token = self._follow().get(token_id)
-        if token is None:
+        # A login is a user's. Kafka lets a token of Group:admins log in as User:admins, whom nobody asked about.
+        if token is None or token.owner.kind != USER_TYPE:
             return None
         # The salt that a token would be given that does not exist, so that no challenge tells which ones do.
         salt = fake_credentials(self._image()).credential(token_id, mechanism).salt

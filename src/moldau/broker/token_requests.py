@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from moldau.broker.context import Context
 
 ERROR_TIMESTAMP = -1  # where Kafka has one for a request that it refused before it looked at tokens
-USER_TYPE = "User"  # of renewers: no other principal can log in
 
 Response = TypeVar("Response", bound=Message)
 

@@ -11,6 +11,7 @@ from moldau.wire.codec import decode, encode
 
 VERSION_BYTES = 2
 VERSION = 0
+USER_TYPE = "User"  # of everybody who logs in
 
 
 class Principal(NamedTuple):
@@ -23,7 +24,7 @@ class Principal(NamedTuple):
         return f"{self.kind}:{self.name}"
 
 
-ANONYMOUS = Principal("User", "ANONYMOUS")
+ANONYMOUS = Principal(USER_TYPE, "ANONYMOUS")
 
 
 def parse_principal(text: str) -> Principal:

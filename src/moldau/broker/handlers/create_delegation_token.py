@@ -5,18 +5,12 @@ from __future__ import annotations
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.rights import CREATE_TOKENS, USER
-from moldau.broker.token_requests import (
-    ERROR_TIMESTAMP,
-    USER_TYPE,
-    are_tokens_allowed,
-    controllers_answer,
-    token_lifetimes,
-)
+from moldau.broker.token_requests import ERROR_TIMESTAMP, are_tokens_allowed, controllers_answer, token_lifetimes
 from moldau.controller.settings.delegation_tokens import decide_create_token
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import format_uuid, random_uuid
 from moldau.core.limits import DELEGATION_TOKEN_RENEWERS_MAX
-from moldau.security.principals import Principal
+from moldau.security.principals import USER_TYPE, Principal
 from moldau.wire.api import ApiKey
 from moldau.wire.messages.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 
