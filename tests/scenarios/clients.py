@@ -252,7 +252,8 @@ class RdkafkaMember:
 
     def stop(self) -> None:
         self._stopping.set()
-        self._thread.join()
+        # librdkafka 2.16 may stand still in a commit for good, in a deadlock of its own.
+        self._thread.join(STOP_S_MAX)
 
 
 SENDERS: dict[str, type[JavaSender] | type[RdkafkaSender]] = {JAVA: JavaSender, RDKAFKA: RdkafkaSender}
