@@ -18,7 +18,7 @@ from tests.simulation.cluster.running import simulate
 from tests.simulation.cluster.world import Violation
 
 PROJECT = Path(__file__).parents[3]
-SEEDS, SEEDS_EACH = 100, 10
+SEEDS, SEEDS_EACH = 200, 10
 SEEDS_FOR_A_MISTAKE = 60
 FAILED_ONCE = (16, 105, 390, 992, 1082, 1411, 2041, 3201, 4905, 10027)
 
