@@ -8,12 +8,12 @@ Patterns are RE2's, whose time grows with the name and no faster: one that looks
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from moldau.core.limits import KIB
 from moldau.core.patterns import InvalidPattern, compile_expression
+from moldau.security.replacements import InvalidReplacement, Template, parse_replacement, replaced
 from moldau.security.tls.settings import TlsConfigError
 
 KEY = "ssl.principal.mapping.rules"
@@ -23,7 +23,6 @@ RESULT_CHARS_MAX = 32_767  # of a string in Kafka's protocol, by which brokers t
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 _SPLITTER = re.compile(rf"\s*({_RULE})\s*(,\s*|$)")
 _PARSER = re.compile(_RULE)
-_REPLACEMENT = re.compile(r"\\(.)|\$(\d+)|\$\{([A-Za-z][A-Za-z0-9]*)\}|([^\\$]+)|(.)", re.DOTALL)
 
 
 class NoMatchingRule(Exception):
@@ -32,11 +31,11 @@ class NoMatchingRule(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`template` is literal text and numbers of groups by turns; `expression` is None for DEFAULT."""
+    """`expression` is None for DEFAULT."""
 
     text: str
     expression: Any = field(default=None, repr=False, compare=False)
-    template: tuple[str | int, ...] = ()
+    template: Template = ()
     case: str = ""
 
     def apply(self, name: str) -> str | None:
@@ -44,7 +43,7 @@ class Rule:
             return name
         if self.expression.fullmatch(name) is None:
             return None
-        result = _replace_all(self.expression, self.template, name)
+        result = replaced(self.expression, self.template, name)
         return {"L": result.lower, "U": result.upper}.get(self.case, lambda: result)()
 
 
@@ -85,47 +84,8 @@ def _rule(text: str) -> Rule:
         expression = compile_expression(found[2], captures=True)
     except InvalidPattern as wrong:
         raise TlsConfigError(KEY, f"the pattern of {text!r} is no regular expression of RE2: {wrong}") from None
-    return Rule(text, expression, tuple(_template(found[3], expression, text)), found[4])
-
-
-def _template(replacement: str, expression: Any, text: str) -> Iterator[str | int]:
-    groups: int = expression.groups
-    for escaped, digits, name, literal, other in _REPLACEMENT.findall(replacement):
-        if escaped or literal:
-            yield escaped or literal
-        elif name:
-            if name not in expression.groupindex:
-                raise TlsConfigError(KEY, f"{text!r} has no group {name!r}")
-            yield expression.groupindex[name]
-        elif digits:
-            yield from _reference(digits, groups, text)
-        else:
-            raise TlsConfigError(KEY, f"{text!r} has a lone {other} in its replacement; write \\{other}")
-
-
-def _reference(digits: str, groups: int, text: str) -> Iterator[str | int]:
-    """$12 is group 12, or group 1 and the digit 2 if there are less; $4 of three groups is just that text."""
-    end = 1
-    while end < len(digits) and int(digits[: end + 1]) <= groups:
-        end += 1
-    number = int(digits[:end])
-    if number <= groups:
-        yield number
-        yield digits[end:]
-    elif groups:
-        yield f"${digits}"
-    else:
-        raise TlsConfigError(KEY, f"{text!r} has no group {number}")
-
-
-def _replace_all(expression: Any, template: tuple[str | int, ...], name: str) -> str:
-    made, at, search_from = [], 0, 0
-    while search_from <= len(name):
-        match = expression.search(name, search_from)
-        if match is None:
-            break
-        begin, end = match.span()
-        made.append(name[at:begin])
-        made += [part if isinstance(part, str) else match.group(part) or "" for part in template]
-        at, search_from = end, end + (begin == end)
-    return "".join([*made, name[at:]])
+    try:
+        template = parse_replacement(found[3], expression, keeps_unknown_groups=True)
+    except InvalidReplacement as wrong:
+        raise TlsConfigError(KEY, f"{text!r} {wrong}") from None
+    return Rule(text, expression, template, found[4])
