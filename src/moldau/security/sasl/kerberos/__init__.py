@@ -1,0 +1,1 @@
+"""GSSAPI (RFC 4752): logins with Kerberos tickets, through python-gssapi and MIT's library."""
