@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from tests.brokers import running_broker
+from tests.kerberos import Realm, running_realm
 from tests.store import ensemble as zookeeper
 from tests.store import etcd_cluster as etcd
 from tests.store.ensemble import Ensemble, running_ensemble
@@ -54,4 +55,11 @@ def etcd_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdClust
     if not etcd.is_available():
         pytest.skip("an etcd cluster needs etcd, or apt-get to fetch it")
     with running_cluster(tmp_path_factory.mktemp("etcd")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def realm() -> Iterator[Realm]:
+    """A Kerberos realm with its KDC, one for each process of a test run; see `tests.kerberos.in_realm`."""
+    with running_realm() as running:
         yield running

@@ -11,9 +11,11 @@ import random
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from moldau.replication.channel_connection import AuthenticationFailed, ChannelError, Connection
+from moldau.replication.slow_steps import SlowSteps
 from moldau.security.sasl.client_login import (
     ANSWER_BYTES_MAX,
     Asking,
@@ -46,6 +48,7 @@ class ChannelSecurity:
         self._client_id = client_id
         self._chance = chance
         self._renewing: set[asyncio.Task[None]] = set()
+        self._slow = SlowSteps()
 
     async def secure(self, plain: socket.socket, host: str, made: Callable[[], Connection]) -> Connection:
         connection = await self._speaking(plain, host, made)
@@ -54,12 +57,12 @@ class ChannelSecurity:
         # Nobody is known at the other end yet, so nobody may have much of this process's memory.
         allowed, connection.response_bytes_max = connection.response_bytes_max, ANSWER_BYTES_MAX
         try:
-            session = await self._log_in(connection, self._credentials())
+            session = await self._log_in(connection, self._credentials(), host)
         except BaseException:
             connection.fail(AuthenticationFailed("there was no login"))
             raise
         connection.response_bytes_max = allowed
-        self._renew_later(connection, session)
+        self._renew_later(connection, session, host)
         return connection
 
     async def _speaking(self, plain: socket.socket, host: str, made: Callable[[], Connection]) -> Connection:
@@ -81,42 +84,49 @@ class ChannelSecurity:
             raise AuthenticationFailed(f"TLS: {suite[0]} was negotiated, which ssl.cipher.suites does not have")
         return connection
 
-    async def _log_in(self, connection: Connection, credentials: ClientCredentials) -> Authenticated:
+    async def _log_in(self, connection: Connection, credentials: ClientCredentials, host: str) -> Authenticated:
         try:
-            asking: Asking | Authenticated = begin_login(credentials, client_id=self._client_id)
+            asking: Asking | Authenticated = begin_login(credentials, client_id=self._client_id, host=host)
             while isinstance(asking, Asking):
-                asking = asking.answered(await connection.send([asking.frame], asking.correlation_id))
+                answer = await connection.send([asking.frame], asking.correlation_id)
+                asking = (
+                    await self._slow.run(partial(asking.answered, answer))
+                    if credentials.is_slow
+                    else asking.answered(answer)
+                )
         except LoginFailed as wrong:
             raise AuthenticationFailed(str(wrong)) from None
         return asking
 
-    def _renew_later(self, connection: Connection, session: Authenticated) -> None:
+    def _renew_later(self, connection: Connection, session: Authenticated, host: str) -> None:
         after_ms = session.reauthenticate_after_ms(self._chance())
         if after_ms is None or session.session_lifetime_ms is None:
             return
         rest_s = (session.session_lifetime_ms - after_ms) / 1_000
-        timer = asyncio.get_running_loop().call_later(after_ms / 1_000, self._begin_renewal, connection, rest_s)
+        timer = asyncio.get_running_loop().call_later(after_ms / 1_000, self._begin_renewal, connection, rest_s, host)
         connection.is_lost.add_done_callback(lambda _: timer.cancel())
 
-    def _begin_renewal(self, connection: Connection, rest_s: float) -> None:
+    def _begin_renewal(self, connection: Connection, rest_s: float, host: str) -> None:
         if connection.is_usable:
-            task = asyncio.get_running_loop().create_task(self._renew(connection, rest_s), name="reauthentication")
+            task = asyncio.get_running_loop().create_task(
+                self._renew(connection, rest_s, host), name="reauthentication"
+            )
             self._renewing.add(task)
             task.add_done_callback(self._renewing.discard)
 
-    async def _renew(self, connection: Connection, rest_s: float) -> None:
+    async def _renew(self, connection: Connection, rest_s: float, host: str) -> None:
         """On the same connection, behind the questions that are under way (KIP-368)."""
         assert self._credentials is not None, "there was a first login"
         connection.hold()
         try:
             async with asyncio.timeout(max(rest_s, REAUTHENTICATE_S_MIN)):
-                session = await self._log_in(connection, self._credentials())
+                session = await self._log_in(connection, self._credentials(), host)
         except TimeoutError:
             connection.fail(AuthenticationFailed("re-authentication took longer than the session"))
         except ChannelError as wrong:
             connection.fail(wrong)
         else:
-            self._renew_later(connection, session)
+            self._renew_later(connection, session, host)
         finally:
             connection.release()
 

@@ -175,7 +175,7 @@ def test_a_file_in_the_form_of_kafka_4_starts_a_broker(tmp_path: Path, caplog: p
         ("sasl.jaas.config", "PlainLoginModule required;"),
         ("listener.name.inside.sasl.jaas.config", "PlainLoginModule required;"),
         ("listener.name.inside.plain.sasl.server.callback.handler.class", "com.example.Handler"),
-        ("sasl.kerberos.service.name", "kafka"),
+        ("sasl.kerberos.made.up", "x"),
         ("ssl.engine.factory.class", "com.example.Engine"),
         ("ssl.protocol", "SSLv3"),
         ("listener.name.inside.principal.builder.class", "com.example.Builder"),
@@ -441,7 +441,7 @@ def test_an_address_takes_the_place_of_plain_listeners(tmp_path: Path) -> None:
     assert [str(each) for each in loaded.listeners] == ["PLAINTEXT://127.0.0.1:0"]
 
 
-@pytest.mark.parametrize(("key", "value"), [("sasl.kerberos.kinit.cmd", "x")])
+@pytest.mark.parametrize(("key", "value"), [("remote.log.storage.system.enable", "true")])
 def test_a_refusal_does_not_offer_the_default_of_what_is_not_there(key: str, value: str, tmp_path: Path) -> None:
     line = refused({key: value}, tmp_path)
     assert "not supported yet" in line

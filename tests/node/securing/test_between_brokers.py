@@ -53,8 +53,8 @@ def refused(config: BrokerConfig) -> str:
 def test_a_broker_is_the_user_of_its_listeners_login_module() -> None:
     found = broker_credentials(security_of(config_of()))
     assert found.mechanism == "SCRAM-SHA-512"
-    assert "user='broker'" in repr(found.begin())
-    assert "broker-secret" not in repr(found) + repr(found.begin())
+    assert "user='broker'" in repr(found.begin("b1"))
+    assert "broker-secret" not in repr(found) + repr(found.begin("b1"))
 
 
 def test_a_mechanism_without_a_user_is_refused() -> None:
@@ -73,7 +73,7 @@ def test_a_missing_login_module_is_refused_by_its_key() -> None:
 def test_kafkas_default_mechanism_is_refused_in_a_cluster() -> None:
     static = dict(config_of().layers.static)
     del static["sasl.mechanism.inter.broker.protocol"]
-    assert "brokers log in on listener INSIDE by one of PLAIN" in refused(BrokerConfig.of(static))
+    assert "sasl.mechanism.inter.broker.protocol is GSSAPI, which must be in" in refused(BrokerConfig.of(static))
 
 
 def test_a_token_is_read_for_each_login(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_a_token_is_read_for_each_login(tmp_path: Path) -> None:
     }
     found = broker_credentials(security_of(BrokerConfig.of(static)))
     with pytest.raises(LoginFailed, match="No such file"):
-        found.begin()
+        found.begin("b1")
     (tmp_path / "broker.jwt").write_text("first\n")
-    assert (first := found.begin().evaluate(b"")) is not None
+    assert (first := found.begin("b1").evaluate(b"")) is not None
     (tmp_path / "broker.jwt").write_text("second\n")
-    assert (second := found.begin().evaluate(b"")) is not None
+    assert (second := found.begin("b1").evaluate(b"")) is not None
     assert (b"Bearer first\x01" in first.token, b"Bearer second\x01" in second.token) == (True, True)
     other = {**static, "sasl.oauthbearer.token.endpoint.url": "https://tokens.example/"}
     assert "brokers read their token from a file" in refused(BrokerConfig.of(other))

@@ -51,7 +51,7 @@ def run(client: SaslClient, server: SaslServer, now_ms: int = NOW_MS) -> Success
     while True:
         assert response is not None
         outcome = server.evaluate(response.token, now_ms)
-        verdict = response.next.evaluate(outcome.token)
+        verdict = response.next.evaluate(outcome.token or b"")
         if isinstance(outcome, Success):
             assert verdict is None
             return outcome

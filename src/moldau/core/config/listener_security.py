@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PREFIX = "listener.name."
 JAAS_CONFIG = "sasl.jaas.config"
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 CLIENT_AUTH = "ssl.client.auth"
 
 # What a listener's TLS is made of; Kafka lets these change while a broker runs, for a listener by its prefix.
@@ -56,6 +56,8 @@ MECHANISM_KEYS = (
     "sasl.oauthbearer.clock.skew.seconds",
     "sasl.oauthbearer.expected.audience",
     "sasl.oauthbearer.expected.issuer",
+    "sasl.kerberos.service.name",
+    "sasl.kerberos.principal.to.local.rules",
 )
 
 
@@ -147,19 +149,30 @@ def _check_mechanisms(security: ListenerSecurity) -> None:
         raise ConfigError(key, "", allowed)
     for mechanism in found:
         if mechanism not in MECHANISMS:
-            why = f"{allowed}; {mechanism} is not supported yet"
-            if not security.is_set("sasl.enabled.mechanisms"):
-                why += f" and is Kafka's default, so set {PREFIX}{name.lower()}.{key}"
-            raise ConfigError(key, ",".join(found), why)
+            raise ConfigError(key, ",".join(found), f"{allowed}; {mechanism} is not supported yet")
         for each in MECHANISM_KEYS:
             security.value(each, mechanism)
     if "PLAIN" in found and security.text(JAAS_CONFIG, "PLAIN") is None:
         key = security.key_of(JAAS_CONFIG, "PLAIN")
         users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="her password";'
         raise ConfigConflict(key, None, f"{key} is not set: PLAIN on listener {name} has its users there, as {users}")
+    if "GSSAPI" in found and security.text(JAAS_CONFIG, "GSSAPI") is None:
+        raise _without_keytab(security)
     url = "sasl.oauthbearer.jwks.endpoint.url"
     if "OAUTHBEARER" in found and security.text(url, "OAUTHBEARER") is None:
         raise ConfigConflict(url, None, f"{url} is not set: OAUTHBEARER on listener {name} checks tokens by its keys")
+
+
+def _without_keytab(security: ListenerSecurity) -> ConfigError:
+    key, name = security.key_of(JAAS_CONFIG, "GSSAPI"), security.listener.name
+    options = 'useKeyTab=true storeKey=true keyTab="/path" principal="kafka/host";'
+    module = f"com.sun.security.auth.module.Krb5LoginModule required {options}"
+    message = f"{key} is not set: GSSAPI on listener {name} has its key there, as {module}"
+    if not security.is_set("sasl.enabled.mechanisms"):
+        message += (
+            f" (GSSAPI is Kafka's default; for another mechanism set {PREFIX}{name.lower()}.sasl.enabled.mechanisms)"
+        )
+    return ConfigConflict(key, None, message)
 
 
 def security_key(name: str) -> tuple[str, str] | None:

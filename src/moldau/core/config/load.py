@@ -13,7 +13,15 @@ from moldau.core.config.definitions import ConfigError, UnreadableInput
 from moldau.core.config.environment import environment_settings
 from moldau.core.config.listeners import PLAINTEXT, PROTOCOLS, parse_protocol_map
 from moldau.core.config.older_names import HONOURED, translate
-from moldau.core.config.settings import Setting, is_default, is_for_listener, is_known, refuse, with_suggestion
+from moldau.core.config.settings import (
+    Setting,
+    is_default,
+    is_for_listener,
+    is_known,
+    refuse,
+    subject,
+    with_suggestion,
+)
 from moldau.core.config.support import without_effect
 
 __all__ = ["ConfigError", "load_config", "parse_overrides", "parse_properties"]
@@ -214,7 +222,7 @@ def _report_unused(settings: Mapping[str, Setting]) -> None:
     idle: dict[str, list[str]] = {}
     unknown: list[str] = []
     for key, setting in sorted(settings.items()):
-        reason = without_effect(key)
+        reason = without_effect(subject(key))
         if reason is not None:
             if key not in BROKER_CONFIGS or not _is_default(key, setting):
                 idle.setdefault(reason, []).append(key)

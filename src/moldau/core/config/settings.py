@@ -32,7 +32,7 @@ def is_known(key: str) -> bool:
         or key in RENAMED
         or listener_key(key) is not None
         or subject(key) in SECURING
-        or without_effect(key) is not None
+        or without_effect(subject(key)) is not None
         or refusal(subject(key)) is not None
     )
 

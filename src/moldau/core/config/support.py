@@ -25,6 +25,7 @@ _NO_SHARE_GROUPS = "share groups are not supported"
 _NO_STREAMS_GROUPS = "streams groups are not supported"
 _NO_METRICS = "the broker publishes no metrics"
 _OTHER_ZOOKEEPER = "what is asked of ZooKeeper at a time, and read back, is fixed"
+_OWN_TICKETS = "a broker's tickets come by its keytab, and new ones are fetched after half of their time"
 _OWN_THREADS = "one event loop serves the clients, and a small pool of threads the disk"
 _OTHER_BUFFERS = "the size of this buffer is fixed"
 
@@ -102,6 +103,8 @@ _WITHOUT_EFFECT = (
     ("a commit waits for its replicas as long as its client does", "offsets.commit.timeout.ms"),
     ("what is decided in one turn of the event loop is appended together", "group.coordinator.append.linger.ms"),
     ("each transaction has a timer", "transaction.abort.timed.out.transaction.cleanup.interval.ms"),
+    (_OWN_TICKETS, "sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin"),
+    (_OWN_TICKETS, "sasl.kerberos.ticket.renew.window.factor sasl.kerberos.ticket.renew.jitter"),
     # Keys of Kafka 3.9 and before.
     (_NO_METRICS, "auto.include.jmx.reporter"),
     (_NO_QUORUM, "metadata.log.segment.min.bytes"),
@@ -142,7 +145,6 @@ class Refusal(NamedTuple):
 
 _TLS = Refusal("this key of TLS is not supported", "remove it")
 _SASL = Refusal("this key of SASL is not supported", "remove it")
-_KERBEROS = Refusal("GSSAPI is not supported yet", "remove it")
 _BETWEEN_BROKERS = Refusal("this key of logins between brokers is not supported", "remove it")
 _NO_PLUGINS = Refusal("Java classes cannot be loaded", "remove it")
 _ZOOKEEPER_TLS = Refusal("this key of TLS to ZooKeeper is not supported", "remove it")
@@ -206,13 +208,13 @@ _SECURING = """
     sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
     sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
     ssl.endpoint.identification.algorithm sasl.mechanism.inter.broker.protocol sasl.oauthbearer.token.endpoint.url
+    sasl.kerberos.service.name sasl.kerberos.principal.to.local.rules
 """
 SECURING = frozenset(_SECURING.split())
 
 # Also for names that no Kafka has: `ssl.` is how a key says that it is about TLS.
 _REFUSED_PREFIXES = (
     ("ssl.", _TLS),
-    ("sasl.kerberos.", _KERBEROS),
     ("sasl.login.", _BETWEEN_BROKERS),
     ("sasl.client.", _BETWEEN_BROKERS),
     ("sasl.oauthbearer.", _BETWEEN_BROKERS),
@@ -241,7 +243,7 @@ def without_effect(key: str) -> str | None:
 
 def refusal(key: str) -> Refusal | None:
     """Why a start that relies on this key is refused; None when it is not."""
-    if key in SECURING or key in _METADATA_STORE:
+    if key in SECURING or key in _METADATA_STORE or key in WITHOUT_EFFECT:
         return None
     found = REFUSED.get(key)
     return found or next((why for prefix, why in _REFUSED_PREFIXES if key.startswith(prefix)), None)

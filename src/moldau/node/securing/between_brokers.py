@@ -23,6 +23,7 @@ from moldau.security.tls.contexts import LoadedTls
 from moldau.security.tls.settings import TlsConfigError, TlsSettings
 
 ENDPOINT_IDENTIFICATION = "ssl.endpoint.identification.algorithm"
+SERVICE_NAME = "sasl.kerberos.service.name"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 TOKEN_BYTES_MAX = MIB  # no server takes half of it
 
@@ -57,8 +58,9 @@ def broker_credentials(security: ListenerSecurity) -> ClientCredentials:
     token = None
     if mechanism == OAUTHBEARER:
         token = _token_file(security)
+    service_name = security.text(SERVICE_NAME, mechanism)
     try:
-        return jaas_credentials(mechanism, login_module(text, mechanism), bearer_token=token)
+        return jaas_credentials(mechanism, login_module(text, mechanism), bearer_token=token, service_name=service_name)
     except InvalidJaasConfig as wrong:
         raise ConfigConflict(key, None, f"{key}: {wrong} (brokers log in on listener {name})") from None
 

@@ -16,12 +16,13 @@ from moldau.core.config.definitions import ConfigConflict, ConfigError
 from moldau.core.config.listener_security import JAAS_CONFIG, ListenerSecurity
 from moldau.security.jaas import InvalidJaasConfig, JaasPasswords, LoginModule, login_module
 from moldau.security.sasl.login import LoginSettings
-from moldau.security.sasl.mechanism import OAUTHBEARER, PLAIN, SaslServer
+from moldau.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SaslServer
 from moldau.security.sasl.plain import PlainServer
 from moldau.security.sasl.scram.credential import ScramMechanism
 from moldau.security.sasl.scram.server import ScramServer
 
 if TYPE_CHECKING:
+    from moldau.node.securing.kerberos import KerberosListener
     from moldau.node.securing.token_keys import TokenKeys
 
 NONCE_BYTES = 24
@@ -35,6 +36,8 @@ def check_logins(security: ListenerSecurity) -> None:
     for mechanism in security.mechanisms:
         if mechanism == OAUTHBEARER:
             _check_keys(security)
+        if mechanism == GSSAPI:
+            _kerberos(security)
         module = _module(security, mechanism)
         if mechanism == PLAIN and (module is None or not module.users):
             key = security.key_of(JAAS_CONFIG, PLAIN)
@@ -55,7 +58,7 @@ def logins(security: ListenerSecurity, services: Services, executor: Executor, r
         clock=services.clock,
         failure_delay_s=services.config.int("connection.failed.authentication.delay.ms") / MS,
         executor=executor,
-        in_thread=frozenset({OAUTHBEARER}),
+        in_thread=frozenset({OAUTHBEARER, GSSAPI}),
     )
 
 
@@ -64,6 +67,8 @@ def _server(
 ) -> Callable[[], SaslServer]:
     if mechanism == OAUTHBEARER:
         return _token_server(security, executor, running)
+    if mechanism == GSSAPI:
+        return _kerberos(security).begin
     if mechanism in _SCRAM:
         scram = _SCRAM[mechanism]
         credentials = ImageCredentials(lambda: services.controller.image)
@@ -89,6 +94,12 @@ def _module(security: ListenerSecurity, mechanism: str) -> LoginModule | None:
     except InvalidJaasConfig as wrong:
         key = security.key_of(JAAS_CONFIG, mechanism)
         raise ConfigError(key, "[hidden]", str(wrong)) from None
+
+
+def _kerberos(security: ListenerSecurity) -> KerberosListener:
+    from moldau.node.securing.kerberos import KerberosListener
+
+    return KerberosListener(security)
 
 
 def _token_server(security: ListenerSecurity, executor: Executor, running: AsyncExitStack) -> Callable[[], SaslServer]:

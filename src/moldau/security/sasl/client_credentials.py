@@ -9,16 +9,37 @@ from typing import Final
 
 from moldau.security.jaas import InvalidJaasConfig, LoginModule
 from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
-from moldau.security.sasl.mechanism import GSSAPI, OAUTHBEARER, PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, SaslClient
+from moldau.security.sasl.kerberos.library import Initiator, KerberosUnusable
+from moldau.security.sasl.mechanism import (
+    GSSAPI,
+    OAUTHBEARER,
+    PLAIN,
+    SCRAM_SHA_256,
+    SCRAM_SHA_512,
+    SaslClient,
+    SaslError,
+)
 
-CLIENT_MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
+CLIENT_MECHANISMS: Final = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER, GSSAPI)
 NONCE_BYTES: Final = 24
 
 
 def jaas_credentials(
-    mechanism: str, module: LoginModule, *, bearer_token: Callable[[], str] | None = None
+    mechanism: str,
+    module: LoginModule,
+    *,
+    bearer_token: Callable[[], str] | None = None,
+    service_name: str | None = None,
 ) -> ClientCredentials:
-    """InvalidJaasConfig if the module lacks what its mechanism needs. `bearer_token` is asked for each login."""
+    """InvalidJaasConfig if the module lacks what its mechanism needs.
+
+    `bearer_token` is asked for each login, `service_name` is what the configuration says of Kerberos.
+    """
+    if mechanism == GSSAPI:
+        from moldau.security.sasl.kerberos.login_module import kerberos_login
+
+        login = kerberos_login(module, service_name, is_initiator=True)
+        return kerberos_credentials(Initiator.by_keytab(login.keytab), login.service_name)
     return client_credentials(
         mechanism,
         user=module.username,
@@ -42,8 +63,7 @@ def client_credentials(
             raise InvalidJaasConfig("OAUTHBEARER needs a token: set sasl.oauthbearer.token.endpoint.url")
         return ClientCredentials(mechanism, partial(_oauthbearer, bearer_token))
     if mechanism not in CLIENT_MECHANISMS:
-        why = "is not supported" if mechanism == GSSAPI else "is unknown"
-        raise InvalidJaasConfig(f"a login by {mechanism} {why}; expected one of {', '.join(CLIENT_MECHANISMS)}")
+        raise InvalidJaasConfig(f"a login by {mechanism} is unknown; expected one of {', '.join(CLIENT_MECHANISMS)}")
     if not user or not password:
         missing = "password" if user else "username"
         raise InvalidJaasConfig(f"{mechanism} logs in with username and password, and {missing} is not set")
@@ -54,13 +74,22 @@ def client_credentials(
     return ClientCredentials(mechanism, partial(_scram, mechanism, user, password, is_by_token))
 
 
-def _plain(user: str, password: str) -> SaslClient:
+def kerberos_credentials(initiator: Initiator, service_name: str) -> ClientCredentials:
+    """InvalidJaasConfig if there is no library, or no key that could be used."""
+    try:
+        initiator.check()
+    except KerberosUnusable as wrong:
+        raise InvalidJaasConfig(str(wrong)) from None
+    return ClientCredentials(GSSAPI, partial(_gssapi, initiator, service_name), is_slow=True)
+
+
+def _plain(user: str, password: str, _host: str) -> SaslClient:
     from moldau.security.sasl.plain import PlainClient
 
     return PlainClient(user, password)
 
 
-def _scram(mechanism: str, user: str, password: str, is_by_token: bool) -> SaslClient:
+def _scram(mechanism: str, user: str, password: str, is_by_token: bool, _host: str) -> SaslClient:
     from moldau.security.sasl.scram.client import ScramClient
     from moldau.security.sasl.scram.credential import ScramMechanism
 
@@ -68,10 +97,19 @@ def _scram(mechanism: str, user: str, password: str, is_by_token: bool) -> SaslC
     return ScramClient(kind, user, password, secrets.token_urlsafe(NONCE_BYTES), is_by_token)
 
 
-def _oauthbearer(bearer_token: Callable[[], str]) -> SaslClient:
+def _oauthbearer(bearer_token: Callable[[], str], _host: str) -> SaslClient:
     from moldau.security.sasl.oauthbearer.client import OAuthBearerClient
 
     try:
         return OAuthBearerClient(bearer_token())
     except OSError as wrong:
         raise LoginFailed(f"SASL OAUTHBEARER: the token can't be had: {wrong.strerror or 'no answer'}") from None
+
+
+def _gssapi(initiator: Initiator, service_name: str, host: str) -> SaslClient:
+    from moldau.security.sasl.kerberos.exchange import GssapiClient
+
+    try:
+        return GssapiClient(initiator.begin(service_name, host))
+    except SaslError as wrong:
+        raise LoginFailed(f"SASL GSSAPI: {wrong}") from None

@@ -13,7 +13,7 @@ A session that has an end is renewed on the same connection, by the same steps, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from moldau.core.errors import ErrorCode, ProtocolViolation
@@ -44,8 +44,10 @@ class ClientCredentials:
     """Who logs in, and how."""
 
     mechanism: str
-    begin: Callable[[], SaslClient] = field(repr=False)
-    """A new exchange. LoginFailed if there is nothing to log in with, as when a token can't be read."""
+    begin: Callable[[str], SaslClient] = field(repr=False)
+    """A new exchange with the server of a host. LoginFailed if there is nothing to log in with, as without a token."""
+    is_slow: bool = False
+    """Whether `begin` and the exchange's steps may wait for somebody else, such as a KDC: nothing for an event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,16 @@ class Asking:
         return self._take(frame)
 
 
-def begin_login(credentials: ClientCredentials, *, client_id: str | None) -> Asking:
-    return _Login(credentials, client_id).handshake()
+def begin_login(credentials: ClientCredentials, *, client_id: str | None, host: str = "") -> Asking:
+    """`host` is the server's name as this side knows it, for mechanisms by which it proves that it is the one."""
+    return _Login(credentials, client_id, host).handshake()
 
 
 @dataclass(frozen=True, slots=True)
 class _Login:
     credentials: ClientCredentials
     client_id: str | None
+    host: str
     asked: int = 0
 
     def handshake(self) -> Asking:
@@ -97,7 +101,7 @@ class _Login:
             raise self._failed(f"the mechanism is not enabled there; enabled are {enabled}")
         if response.error_code != ErrorCode.NONE:
             raise self._failed(f"the handshake was refused: {_name(response.error_code)}")
-        return _Login(self.credentials, self.client_id, self.asked + 1)._respond(self.credentials.begin(), b"")
+        return self._next()._respond(self.credentials.begin(self.host), b"")
 
     def _respond(self, exchange: SaslClient, challenge: bytes) -> Asking:
         response = self._evaluated(exchange, challenge)
@@ -106,7 +110,7 @@ class _Login:
         return self._send(response)
 
     def _send(self, response: Response) -> Asking:
-        following = _Login(self.credentials, self.client_id, self.asked + 1)
+        following = self._next()
 
         def answered(frame: memoryview) -> Asking | Authenticated:
             return following._challenged(response.next, frame)
@@ -121,6 +125,9 @@ class _Login:
         if response is not None:
             return self._send(response)
         return Authenticated(answer.session_lifetime_ms if answer.session_lifetime_ms > 0 else None)
+
+    def _next(self) -> _Login:
+        return replace(self, asked=self.asked + 1)
 
     def _evaluated(self, exchange: SaslClient, challenge: bytes) -> Response | None:
         try:

@@ -214,7 +214,7 @@ class Login:
         except SaslError as failure:
             response = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, self._told(failure))
             return Step(self.refused(), response, failure=str(failure))
-        return Step(login, SaslAuthenticateResponse(ErrorCode.NONE, None, token, login._lifetime_ms(now_ms)))
+        return Step(login, SaslAuthenticateResponse(ErrorCode.NONE, None, token or b"", login._lifetime_ms(now_ms)))
 
     def raw_token(self, frame: bytes | memoryview, *, now_ms: int) -> Step:
         """A failure has no answer here: bare tokens have no place for one."""
@@ -225,7 +225,7 @@ class Login:
             return Step(self.refused(), failure=str(failure))
         return Step(login, token=token)
 
-    def _evaluate(self, token: bytes | memoryview, now_ms: int) -> tuple[Login, bytes]:
+    def _evaluate(self, token: bytes | memoryview, now_ms: int) -> tuple[Login, bytes | None]:
         assert self.exchange is not None, "a handshake begins one"
         if len(token) > self.settings.max_receive_bytes:
             raise SaslAuthenticationError("Failing SASL authentication due to invalid receive size")

@@ -42,7 +42,8 @@ class Success:
     """The end of an exchange, with the last token for the client."""
 
     user: str
-    token: bytes = b""
+    token: bytes | None = b""
+    """None where the client has spoken last, and waits for nothing if it sends bare tokens."""
     is_by_token: bool = False
     """Logged in with a delegation token, whose owner is the user."""
     credential_expires_ms: int | None = None
