@@ -58,8 +58,8 @@ def etcd_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EtcdClust
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def realm() -> Iterator[Realm]:
-    """A Kerberos realm with its KDC, one for each process of a test run; see `tests.kerberos.in_realm`."""
+    """A Kerberos realm with its KDC, which starts in no time; see `tests.kerberos.in_realm`."""
     with running_realm() as running:
         yield running

@@ -108,8 +108,10 @@ class Realm:
             self._process = None
 
     def add(self, principal: str, *options: str) -> Path:
-        """A principal with a random key, and the keytab that holds it."""
+        """The keytab of a principal, which gets a random key when it is asked for first."""
         keytab = self.folder / f"{principal.replace('/', '_')}.keytab"
+        if keytab.exists():
+            return keytab
         self.admin("addprinc", "-randkey", *options, principal)
         return self.export(principal, keytab)
 
