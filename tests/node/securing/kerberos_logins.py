@@ -42,12 +42,13 @@ class Answer(NamedTuple):
 class Login:
     """One connection."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], version: int = 1) -> None:
+        """After version 0 of the handshake, tokens are frames without a header."""
         self.address = address
         self._socket = socket.create_connection(address, timeout=ANSWER_S_MAX)
         self.last = b""
         """The token of the broker's last answer."""
-        response: SaslHandshakeResponse = self._ask(SaslHandshakeRequest("GSSAPI"), SaslHandshakeResponse, 1)
+        response: SaslHandshakeResponse = self._ask(SaslHandshakeRequest("GSSAPI"), SaslHandshakeResponse, version)
         assert response.error_code == ErrorCode.NONE
 
     def close(self) -> None:
@@ -59,6 +60,15 @@ class Login:
             return CLOSED
         self.last = bytes(response.auth_bytes)
         return Answer(ErrorCode(response.error_code).name, response.error_message or None)
+
+    def send_bare(self, token: bytes) -> None:
+        self._socket.sendall(len(token).to_bytes(4, "big") + token)
+
+    def receive_bare(self) -> bytes | str:
+        try:
+            return self._exactly(int.from_bytes(self._exactly(4), "big"))
+        except ConnectionError:
+            return CLOSED
 
     def ask_something(self) -> str:
         response = self._ask(MetadataRequest(topics=[]), MetadataResponse, 1)
@@ -108,7 +118,7 @@ class Initiating:
         target = raw.import_name(b"kafka@localhost", raw.NameType.hostbased_service)
         flags = [raw.RequirementFlag.integrity]
         flags += [raw.RequirementFlag.mutual_authentication] if is_mutual else []
-        self._begin = lambda context, token: raw.init_sec_context(
+        self._begin: Any = lambda context, token: raw.init_sec_context(
             target, credentials, context, raw.MechType.kerberos, flags, input_token=token
         )
         begun = self._begin(None, None)
@@ -142,6 +152,17 @@ def _mutual(login: Login, users: Users, *, nothing: bytes = b"") -> Any:
         return said
     said.append(login.send(who.agreeing(login.last, NO_LAYER)))
     return [*said, login.ask_something()]
+
+
+def _bare(login: Login, users: Users, *, message: bytes = NO_LAYER) -> Any:
+    """The broker says nothing after the last token, neither that it is content nor that it is not."""
+    who = Initiating(users.alice)
+    with closing(Login(login.address, version=0)) as other:
+        other.send_bare(who.token)
+        offer = other.receive_bare()
+        assert isinstance(offer, bytes)
+        other.send_bare(who.agreeing(offer, message))
+        return other.ask_something()
 
 
 def _token(token: bytes, login: Login, _: Users) -> Any:
@@ -194,6 +215,8 @@ CASES: Mapping[str, tuple[Case, Any]] = {
     "a layer that was not offered": (partial(_plain, message=b"\x02\0\x10\0"), [NONE, FAILED, CLOSED]),
     "no layer at all": (partial(_plain, message=b"\0\0\0\0"), [NONE, FAILED, CLOSED]),
     "bytes for nothing to say": (partial(_mutual, nothing=b"abc"), [NONE, FAILED]),
+    "bare tokens": (_bare, "answered"),
+    "bare tokens for another layer": (partial(_bare, message=b"\x02\0\x10\0"), CLOSED),
     "an empty token": (partial(_token, b""), FAILED),
     "no token of GSSAPI": (partial(_token, b"abc"), FAILED),
     "a long token of nothing": (partial(_token, b"`" * 100_000), FAILED),
