@@ -14,6 +14,11 @@ _SAME = {
 }
 _STORES = ("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.keystore.type")
 _JAAS = "sasl.jaas.config"
+_KERBEROS = {
+    "keyTab": "sasl.kerberos.keytab",
+    "principal": "sasl.kerberos.principal",
+    "serviceName": "sasl.kerberos.service.name",
+}
 
 
 def for_librdkafka(given: Mapping[str, str]) -> dict[str, str]:
@@ -61,5 +66,11 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
         (module, *_) = parse_jaas_config(given[_JAAS])
     except InvalidJaasConfig as wrong:
         raise UsageError(f"{_JAAS}: {wrong}") from None
-    found = {"sasl.username": module.username, "sasl.password": module.password}
+    if "ticketCache" in module.options:
+        raise UsageError(f"{_JAAS}: this tool takes the tickets that KRB5CCNAME names; leave out ticketCache")
+    found = {
+        "sasl.username": module.username,
+        "sasl.password": module.password,
+        **{key: module.options.get(option) for option, key in _KERBEROS.items()},
+    }
     return {key: value for key, value in found.items() if value is not None}

@@ -92,7 +92,7 @@ class WireClient:
         assert self._socket is not None, "it is opened first"
         self._socket = self._security.secured(self._socket, host)
         # A tool is done long before the end of a session.
-        self._security.logged_in(self._client_id, self._answer)
+        self._security.logged_in(self._client_id, self._answer, host)
 
     def _silence(self, question: str) -> str:
         wait = f"{self._timeout_s:g} s"
@@ -148,7 +148,8 @@ def _security(config: Mapping[str, Any]) -> ConnectionSecurity | None:
     if not can_secure(settings):
         raise UsageError(
             f"security.protocol={protocol}: this tool needs files that are there (ssl.ca.location and others), and for"
-            f" SASL sasl.username, sasl.password and sasl.mechanism, one of {', '.join(MECHANISMS)}"
+            f" SASL sasl.username, sasl.password and sasl.mechanism, one of {', '.join(MECHANISMS)};"
+            " GSSAPI needs `pip install 'moldau[gssapi]'`, and tickets or a keytab instead of a user"
         )
     try:
         return security_of(tuple(sorted(settings.items())))

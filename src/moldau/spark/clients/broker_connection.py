@@ -29,6 +29,7 @@ class BrokerConnection:
     def __init__(
         self, host: str, port: int, *, client_id: str, timeout_s: float, security: ConnectionSecurity | None = None
     ) -> None:
+        self._host = host
         self._client_id = client_id
         self._correlation_id = 0
         self._unanswered: deque[tuple[int, int]] = deque()
@@ -40,7 +41,7 @@ class BrokerConnection:
         self._kept: deque[memoryview] = deque()  # answers that came before a login and are not taken yet
         self._renewed_s = float("inf")
         if security is not None:
-            self._secure(security, host)
+            self._secure(security)
 
     @property
     def is_closed(self) -> bool:
@@ -81,10 +82,10 @@ class BrokerConnection:
         self.ask(request, version)
         return self.answer(kind)
 
-    def _secure(self, security: ConnectionSecurity, host: str) -> None:
+    def _secure(self, security: ConnectionSecurity) -> None:
         try:
-            self._socket = security.secured(self._socket, host)
-            self._renewed_s = security.logged_in(self._client_id, self._exchange)
+            self._socket = security.secured(self._socket, self._host)
+            self._renewed_s = security.logged_in(self._client_id, self._exchange, self._host)
         except BaseException:
             self._socket.close()
             raise
@@ -93,7 +94,7 @@ class BrokerConnection:
         """A broker answers in order: what was asked before is taken first, and kept (KIP-368)."""
         while len(self._kept) < len(self._unanswered):
             self._kept.append(self._copied(ANSWER_BYTES_MAX))
-        self._renewed_s = security.logged_in(self._client_id, self._exchange)
+        self._renewed_s = security.logged_in(self._client_id, self._exchange, self._host)
 
     def _exchange(self, frame: bytes) -> memoryview:
         self._socket.sendall(frame)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from moldau.core.clock import SystemClock
@@ -26,13 +27,18 @@ if TYPE_CHECKING:
 
 PLAINTEXT = "plaintext"
 PROTOCOLS = (PLAINTEXT, "ssl", "sasl_plaintext", "sasl_ssl")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+GSSAPI = "GSSAPI"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", GSSAPI)
 FOLLOWED = {
     "security.protocol", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
     "ssl.key.location", "ssl.key.pem", "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
     "ssl.endpoint.identification.algorithm", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password",
+    "sasl.kerberos.service.name", "sasl.kerberos.principal", "sasl.kerberos.keytab",
 }  # fmt: skip
-_FILES = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location")
+_FILES = (
+    *("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
+    "sasl.kerberos.keytab",
+)
 CLUSTERS_MAX = 4
 
 Exchange = Callable[[bytes], memoryview]
@@ -46,9 +52,15 @@ def can_secure(settings: Mapping[str, str]) -> bool:
     if any(name.startswith(("ssl.", "sasl.", "enable.ssl.")) and name not in FOLLOWED for name in settings):
         return False
     if protocol.startswith("sasl_"):
-        has_user = settings.get("sasl.username") and settings.get("sasl.password")
-        return bool(has_user) and _mechanism(settings) in MECHANISMS and _has_files(settings)
+        return _mechanism(settings) in MECHANISMS and _has_user(settings) and _has_files(settings)
     return protocol == PLAINTEXT or _has_files(settings)
+
+
+def _has_user(settings: Mapping[str, str]) -> bool:
+    """For GSSAPI it is whoever the tickets or the key are for. A librdkafka that knows it needs no python-gssapi."""
+    if _mechanism(settings) == GSSAPI:
+        return find_spec("gssapi") is not None
+    return bool(settings.get("sasl.username") and settings.get("sasl.password"))
 
 
 def _has_files(settings: Mapping[str, str]) -> bool:
@@ -78,14 +90,14 @@ class ConnectionSecurity:
         except (ssl.SSLError, ValueError) as wrong:
             raise OSError(f"TLS: {getattr(wrong, 'reason', None) or wrong}") from None
 
-    def logged_in(self, client_id: str, exchange: Exchange) -> float:
+    def logged_in(self, client_id: str, exchange: Exchange, host: str) -> float:
         """When to log in again, by `time.monotonic`; `exchange` sends a frame and gives its answer. OSError."""
         if self.credentials is None:
             return float("inf")
         from moldau.security.sasl import client_login
 
         try:
-            asking: Asking | Authenticated = client_login.begin_login(self.credentials, client_id=client_id)
+            asking: Asking | Authenticated = client_login.begin_login(self.credentials, client_id=client_id, host=host)
             while isinstance(asking, client_login.Asking):
                 asking = asking.answered(exchange(asking.frame))
         except client_login.LoginFailed as wrong:
@@ -109,10 +121,16 @@ def security_of(settings: ClientSettings) -> ConnectionSecurity | None:
 
 def _credentials(given: Mapping[str, str]) -> ClientCredentials:
     from moldau.security.jaas import InvalidJaasConfig
-    from moldau.security.sasl.client_credentials import client_credentials
+    from moldau.security.sasl.client_credentials import client_credentials, kerberos_credentials
+    from moldau.security.sasl.kerberos.library import Initiator
 
     user, password = given.get("sasl.username"), given.get("sasl.password")
     try:
+        if _mechanism(given) == GSSAPI:
+            # Without a key they are the tickets of kinit, whoever has them: so librdkafka takes them.
+            keytab = given.get("sasl.kerberos.keytab")
+            initiator = Initiator(given.get("sasl.kerberos.principal") if keytab else None, keytab)
+            return kerberos_credentials(initiator, given.get("sasl.kerberos.service.name") or "kafka")
         return client_credentials(_mechanism(given), user=user, password=password)
     except InvalidJaasConfig as wrong:
         raise OSError(str(wrong)) from None
