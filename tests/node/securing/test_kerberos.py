@@ -29,6 +29,7 @@ import moldau
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.embedded.broker import EmbeddedBroker
+from moldau.node.securing.between_brokers import channel_security
 from moldau.node.securing.doors import check_doors
 from tests import apache_kafka
 from tests.apache_kafka import ApacheKafka, free_ports
@@ -291,6 +292,33 @@ def test_keys_of_kerberos_that_could_not_work_are_refused_at_once(keytab: Path) 
     assert refused({**values, own: "default"}).startswith(f"{own}: 'default' is neither DEFAULT nor RULE:[n:format]")
     del values["sasl.kerberos.service.name"]
     assert "no service name: set sasl.kerberos.service.name" in refused(values)
+
+
+@pytest.mark.parametrize(
+    ("principal", "path", "told"),
+    [
+        (SERVICE, "/nowhere", "Key table file '/nowhere' not found (brokers log in on listener INSIDE)"),
+        ("kafka/other", None, "No key table entry found for kafka/other@MOLDAU.TEST"),
+        ("*", None, "to log in to others a broker has to be somebody"),
+    ],
+)
+def test_a_broker_that_could_not_log_in_to_others_is_refused_at_once(
+    principal: str, path: str | None, told: str, keytab: Path
+) -> None:
+    key = "listener.name.inside.gssapi.sasl.jaas.config"
+    config = BrokerConfig.of(
+        {
+            "listeners": "INSIDE://127.0.0.1:9093",
+            "listener.security.protocol.map": "INSIDE:SASL_PLAINTEXT",
+            "inter.broker.listener.name": "INSIDE",
+            "listener.name.inside.sasl.kerberos.service.name": "kafka",
+            key: login_module(Path(path or keytab), principal),
+        }
+    )
+    with pytest.raises(ConfigError) as wrong:
+        channel_security(lambda: config)
+    assert str(wrong.value).startswith(f"{key}: ")
+    assert told in str(wrong.value)
 
 
 WITHOUT_LIBRARY = """
