@@ -13,6 +13,7 @@ from moldau.embedded.broker import EmbeddedBroker
 from tests.clients.drivers import LineProcess
 from tests.clients.toolchains import tool_host
 from tests.kerberos import Realm, in_realm
+from tests.node.securing.secured import Keys, make_keys
 from tests.node.securing.test_kerberos import SERVICE, login_module, overrides
 from tests.suites import tools
 from tests.suites.test_secured_listeners import round_trip, written
@@ -28,8 +29,22 @@ def belonging(realm: Realm) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def broker(realm: Realm) -> Iterator[EmbeddedBroker]:
-    with moldau.run(overrides=overrides(realm.add(SERVICE))) as running:
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return make_keys(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture(scope="module")
+def broker(realm: Realm, keys: Keys) -> Iterator[EmbeddedBroker]:
+    keytab = realm.add(SERVICE)
+    values = overrides(keytab)
+    values |= {
+        "listeners": f"{values['listeners']},SASL_SSL://localhost:0",
+        "listener.security.protocol.map": f"{values['listener.security.protocol.map']},SASL_SSL:SASL_SSL",
+        "listener.name.sasl_ssl.gssapi.sasl.jaas.config": login_module(keytab),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(keys.broker),
+    }
+    with moldau.run(overrides=values) as running:
         yield running
 
 
@@ -55,6 +70,12 @@ def address(broker: EmbeddedBroker, listener: str = "SASL_PLAINTEXT") -> str:
 
 def test_javas_clients_with_a_jaas_file(broker: EmbeddedBroker, host: LineProcess, tmp_path: Path) -> None:
     round_trip(host, address(broker), "by-file", written(tmp_path / "client.properties", settings()))
+
+
+def test_javas_clients_over_tls(broker: EmbeddedBroker, host: LineProcess, keys: Keys, tmp_path: Path) -> None:
+    trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": str(keys.trusted)}
+    config = settings(security_protocol="SASL_SSL", **trust)
+    round_trip(host, address(broker, "SASL_SSL"), "by-tls", written(tmp_path / "client.properties", config))
 
 
 def test_javas_clients_with_a_cache_of_tickets(
