@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,8 +49,10 @@ def require_programs() -> None:
         pytest.skip(f"a KDC is not installed, and only root can install it, with apt-get install {' '.join(PACKAGES)}")
 
 
+@cache
 def gssapi_place() -> Path | None:
     """Where python-gssapi is for processes of the tests; None if they find it anyway. Skips the test without it."""
+    # Once: what this process has imported by way of the cache is no module that others find.
     if importlib.util.find_spec("gssapi") is not None:
         return None
 
