@@ -135,7 +135,13 @@ class Realm:
     def _run(self, name: str, *words: str) -> str:
         environment = {**os.environ, **self.environment}
         done = subprocess.run(
-            [str(program(name)), *words], env=environment, capture_output=True, text=True, timeout=60, check=False
+            [str(program(name)), *words],
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, (name, words, done.stdout, done.stderr)
         return done.stdout

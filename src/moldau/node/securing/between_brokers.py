@@ -42,8 +42,8 @@ def channel_security(current: Callable[[], BrokerConfig]) -> ChannelSecurity:
     )
 
 
-def broker_credentials(security: ListenerSecurity) -> ClientCredentials:
-    """Who this broker is to others."""
+def broker_credentials(security: ListenerSecurity, *, reads_key: bool = True) -> ClientCredentials:
+    """Who this broker is to others. `reads_key` looks into files for it, and is for a start."""
     mechanism, name = str(security.value(MECHANISM)), security.listener.name
     if mechanism not in CLIENT_MECHANISMS:
         allowed = f"brokers log in on listener {name} by one of {', '.join(CLIENT_MECHANISMS)}"
@@ -60,7 +60,9 @@ def broker_credentials(security: ListenerSecurity) -> ClientCredentials:
         token = _token_file(security)
     service_name = security.text(SERVICE_NAME, mechanism)
     try:
-        return jaas_credentials(mechanism, login_module(text, mechanism), bearer_token=token, service_name=service_name)
+        return jaas_credentials(
+            mechanism, login_module(text, mechanism), bearer_token=token, service_name=service_name, reads_key=reads_key
+        )
     except InvalidJaasConfig as wrong:
         raise ConfigConflict(key, None, f"{key}: {wrong} (brokers log in on listener {name})") from None
 
@@ -71,7 +73,7 @@ def _security(config: BrokerConfig) -> ListenerSecurity:
 
 def _current_credentials(current: Callable[[], BrokerConfig]) -> ClientCredentials:
     try:
-        return broker_credentials(_security(current()))
+        return broker_credentials(_security(current()), reads_key=False)
     except ConfigError as wrong:  # set while the broker runs
         raise LoginFailed(str(wrong)) from None
 

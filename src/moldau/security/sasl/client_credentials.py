@@ -30,16 +30,18 @@ def jaas_credentials(
     *,
     bearer_token: Callable[[], str] | None = None,
     service_name: str | None = None,
+    reads_key: bool = True,
 ) -> ClientCredentials:
     """InvalidJaasConfig if the module lacks what its mechanism needs.
 
-    `bearer_token` is asked for each login, `service_name` is what the configuration says of Kerberos.
+    `bearer_token` is asked for each login. `service_name` is what the configuration says of Kerberos, whose key is
+    looked for in its file if `reads_key`, which is nothing for an event loop.
     """
     if mechanism == GSSAPI:
         from moldau.security.sasl.kerberos.login_module import kerberos_login
 
         login = kerberos_login(module, service_name, is_initiator=True)
-        return kerberos_credentials(Initiator.by_keytab(login.keytab), login.service_name)
+        return kerberos_credentials(Initiator.by_keytab(login.keytab), login.service_name, reads_key=reads_key)
     return client_credentials(
         mechanism,
         user=module.username,
@@ -74,10 +76,11 @@ def client_credentials(
     return ClientCredentials(mechanism, partial(_scram, mechanism, user, password, is_by_token))
 
 
-def kerberos_credentials(initiator: Initiator, service_name: str) -> ClientCredentials:
-    """InvalidJaasConfig if there is no library, or no key that could be used."""
+def kerberos_credentials(initiator: Initiator, service_name: str, *, reads_key: bool = True) -> ClientCredentials:
+    """InvalidJaasConfig if there is no library, or no key that could be used; without `reads_key` a login finds out."""
     try:
-        initiator.check()
+        if reads_key:
+            initiator.check()
     except KerberosUnusable as wrong:
         raise InvalidJaasConfig(str(wrong)) from None
     return ClientCredentials(GSSAPI, partial(_gssapi, initiator, service_name), is_slow=True)
@@ -111,5 +114,5 @@ def _gssapi(initiator: Initiator, service_name: str, host: str) -> SaslClient:
 
     try:
         return GssapiClient(initiator.begin(service_name, host))
-    except SaslError as wrong:
+    except (SaslError, KerberosUnusable) as wrong:
         raise LoginFailed(f"SASL GSSAPI: {wrong}") from None

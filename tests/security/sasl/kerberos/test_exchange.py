@@ -17,7 +17,15 @@ from moldau.security.sasl.kerberos.exchange import (
     GssapiClient,
     GssapiServer,
 )
-from moldau.security.sasl.kerberos.library import Acceptor, Context, Initiator, KerberosUnusable, Keytab, default_realm
+from moldau.security.sasl.kerberos.library import (
+    Acceptor,
+    Context,
+    Initiator,
+    KerberosUnusable,
+    Keytab,
+    _shown,
+    default_realm,
+)
 from moldau.security.sasl.kerberos.short_names import ShortNamer, parse_rules
 from moldau.security.sasl.mechanism import Challenge, SaslError, Success
 from tests.kerberos import REALM, Realm, in_realm
@@ -332,3 +340,13 @@ def test_a_client_takes_no_security_layer_but_none(service: Keytab, alice: Initi
     assert proven.token == b""
     with pytest.raises(SaslError, match="does not offer a connection without a security layer"):
         proven.next.evaluate(context.wrap(b"\x06\0\x10\0"))
+
+
+def test_principals_that_are_no_utf_8_never_look_alike() -> None:
+    """MIT's KDC gives them no tickets, and others may."""
+    from gssapi import raw
+
+    for name in (b"\xff@MOLDAU.TEST", b"\xfe@MOLDAU.TEST"):
+        with pytest.raises(SaslError, match="no UTF-8"):
+            _shown(raw, raw.import_name(name, raw.NameType.kerberos_principal))
+    assert _shown(raw, raw.import_name("žofie@R".encode(), raw.NameType.kerberos_principal)) == "žofie@R"

@@ -183,8 +183,12 @@ def _principal(raw: Any, name: str) -> Any:
 
 
 def _shown(raw: Any, name: Any) -> str:
+    """SaslError for one that is no UTF-8: with a sign in place of wrong bytes, two principals would look alike."""
     text: bytes = raw.display_name(name, False).name
-    return text.decode("utf-8", "replace")
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise SaslError("a principal whose name is no UTF-8") from None
 
 
 def _reason(wrong: Any) -> str:
