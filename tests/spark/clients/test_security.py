@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ import pytest
 import moldau
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
-from moldau.spark.clients.librdkafka import ANSWER_S_MAX
+from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
 from moldau.spark.clients.plain_brokers import addresses_of
 from moldau.spark.clients.security import can_secure, security_of
 from moldau.spark.clients.settings import ClientSettings
@@ -25,12 +26,13 @@ from moldau.spark.writing.plain_delivery import can_send, write_plainly
 from moldau.spark.writing.rows_to_records import to_records
 from moldau.wire.messages.metadata import MetadataRequest, MetadataResponse
 from tests.security.tls.conftest import world
-from tests.security.tls.world import World
+from tests.security.tls.world import World, make_world
 
 __all__ = ["world"]
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 ROWS = 5_000
+OTHER = "other.pem"
 SESSION_MS = 1_200  # a broker lets nobody renew one twice in a second
 
 
@@ -134,8 +136,41 @@ def test_a_server_of_another_name_or_authority_is_not_spoken_to(secured: Secured
         BrokerConnection(host, port, client_id="c", timeout_s=ANSWER_S_MAX, security=security_of(without_authority))
 
 
-def test_a_read_that_can_not_log_in_is_left_to_librdkafka(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moldau.spark.clients.plain_brokers.ANSWER_S_MAX", 0.5)
+def test_an_authority_that_took_the_place_of_another_counts_for_the_next_connection(
+    secured: Secured, tmp_path: Path
+) -> None:
+    """A worker lives longer than certificates do."""
+    host, port = addresses_of(secured.client["bootstrap.servers"])[0]
+    trust = tmp_path / "trust.pem"
+    trust.write_bytes(make_world(tmp_path).authority.certificate_pem())
+    security = security_of(secured.settings(ssl_ca_location=str(trust)))
+    with pytest.raises(OSError, match="is not accepted"):
+        BrokerConnection(host, port, client_id="c", timeout_s=ANSWER_S_MAX, security=security)
+    trust.write_bytes(Path(secured.client["ssl.ca.location"]).read_bytes())
+    made = BrokerConnection(host, port, client_id="c", timeout_s=ANSWER_S_MAX, security=security)
+    assert len(made.call(MetadataRequest(topics=[]), 4, MetadataResponse).brokers) == 1
+
+
+@pytest.mark.parametrize("wrong", [{"kafka.sasl.password": "other"}, {"kafka.ssl.ca.location": OTHER}])
+def test_a_write_that_is_not_accepted_is_not_tried_over_and_over(
+    secured: Secured, tmp_path: Path, wrong: dict[str, str]
+) -> None:
+    """Whoever counts failed logins would shut the user out."""
+    if OTHER in wrong.values():
+        (tmp_path / OTHER).write_bytes(make_world(tmp_path).authority.certificate_pem())
+        wrong = {"kafka.ssl.ca.location": str(tmp_path / OTHER)}
+    options = sink_options(
+        {"topic": "none", **{f"kafka.{name}": value for name, value in secured.client.items()}, **wrong}, streaming=True
+    )
+    began_s = time.monotonic()
+    with pytest.raises(
+        NoAnswer, match=r"^127\.0\.0\.1:\d+: (SASL PLAIN: Authentication failed|TLS: the certificate of)"
+    ):
+        write_plainly([pa.RecordBatch.from_pydict({"value": [b"1"]})], options.client, to_records(options))
+    assert time.monotonic() - began_s < ANSWER_S_MAX / 2
+
+
+def test_a_read_that_can_not_log_in_is_left_to_librdkafka(secured: Secured) -> None:
     wanted = OffsetRange(TopicPartition("none", 0), 0, 1)
     with pytest.raises(LeftToLibrary, match="SASL PLAIN: Authentication failed"):
         next(fetch_range(wanted, secured.settings(sasl_password="other"), ("value",)))

@@ -14,7 +14,7 @@ from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, CLIENT_ID, NoAnswer
-from moldau.spark.clients.security import security_of
+from moldau.spark.clients.security import NotAccepted, security_of
 from moldau.spark.clients.settings import ClientSettings
 from moldau.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -39,6 +39,7 @@ GROUP, TRANSACTION = 0, 1
 CLUSTERS_MAX = 4
 PAUSE_S = 0.1
 DELIVERY_MS_MAX = 120_000
+NOT_ACCEPTED_PAUSE_S = 1.0  # whoever counts failed logins shuts users out
 MARKERS_PAUSE_S = 0.005  # the markers of a transaction that has just ended take a moment
 DEFAULT_PORT = 9092
 
@@ -131,6 +132,10 @@ class PlainBrokers:
         leaders = self._leaders_of(place.topic)
         if place.partition not in leaders:
             raise NoAnswer(f"there is no {place} at {self.servers}: the topic has {len(leaders)} partitions")
+        if leaders[place.partition] not in self._addresses:
+            # Its broker was gone when another topic was asked about.
+            del self._leaders[place.topic]
+            return self.leader(place)
         return self._addresses[leaders[place.partition]]
 
     def ask_coordinator(
@@ -160,7 +165,11 @@ class PlainBrokers:
                 return ask()
             except (OSError, ProtocolViolation) as wrong:
                 self.forget()
-                problem, pause_s = str(wrong), PAUSE_S
+                is_accepted = not isinstance(wrong, NotAccepted)
+                if not is_accepted and not self._was_reached:
+                    raise NoAnswer(f"{self.servers}: {wrong}") from None
+                # Certificates and passwords may be about to change, of a cluster that took the old ones.
+                problem, pause_s = str(wrong), PAUSE_S if is_accepted else NOT_ACCEPTED_PAUSE_S
             except BrokerRefused as refused:
                 if refused.code not in PASSING | SOON_OVER:
                     raise
@@ -199,13 +208,14 @@ class PlainBrokers:
     def _learn(self, topic: str) -> MetadataResponse:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
         found = self.anywhere().call(request, METADATA_VERSION, MetadataResponse)
+        addresses = {broker.node_id: (broker.host, broker.port) for broker in found.brokers}
         for told in found.topics:
             check(told.error_code)
             for partition in told.partitions:
-                if partition.leader_id < 0:
+                if partition.leader_id not in addresses:
                     check(ErrorCode.LEADER_NOT_AVAILABLE)
             self._leaders[topic] = {partition.partition_index: partition.leader_id for partition in told.partitions}
-        self._addresses = {broker.node_id: (broker.host, broker.port) for broker in found.brokers}
+        self._addresses = addresses
         return found
 
     def _coordinator(self, kind: int, key: str) -> Address:

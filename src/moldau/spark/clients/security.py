@@ -13,7 +13,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from moldau.spark.clients.settings import ClientSettings
 
 if TYPE_CHECKING:
     from moldau.security.sasl.client_login import Asking, Authenticated, ClientCredentials
-    from moldau.security.tls.contexts import LoadedTls
+    from moldau.security.tls.client_contexts import ClientTls
     from moldau.security.tls.settings import TlsSettings
 
 PLAINTEXT = "plaintext"
@@ -42,6 +42,10 @@ _FILES = (
 CLUSTERS_MAX = 4
 
 Exchange = Callable[[bytes], memoryview]
+
+
+class NotAccepted(OSError):
+    """One end does not take the other for who it says it is: its certificate, or its password."""
 
 
 def can_secure(settings: Mapping[str, str]) -> bool:
@@ -76,7 +80,7 @@ def _mechanism(settings: Mapping[str, str]) -> str:
 class ConnectionSecurity:
     """Of all connections to one cluster."""
 
-    tls: LoadedTls | None
+    tls: ClientTls | None
     credentials: ClientCredentials | None
 
     def secured(self, plain: socket.socket, host: str) -> socket.socket:
@@ -84,9 +88,9 @@ class ConnectionSecurity:
         if self.tls is None:
             return plain
         try:
-            return self.tls.context.wrap_socket(plain, server_hostname=host)
+            return self.tls.current().context.wrap_socket(plain, server_hostname=host)
         except ssl.SSLCertVerificationError as wrong:
-            raise OSError(f"TLS: the certificate of {host} is not accepted: {wrong.verify_message}") from None
+            raise NotAccepted(f"TLS: the certificate of {host} is not accepted: {wrong.verify_message}") from None
         except (ssl.SSLError, ValueError) as wrong:
             raise OSError(f"TLS: {getattr(wrong, 'reason', None) or wrong}") from None
 
@@ -101,7 +105,7 @@ class ConnectionSecurity:
             while isinstance(asking, client_login.Asking):
                 asking = asking.answered(exchange(asking.frame))
         except client_login.LoginFailed as wrong:
-            raise OSError(str(wrong)) from None
+            raise NotAccepted(str(wrong)) from None
         after_ms = asking.reauthenticate_after_ms(random.random())
         return float("inf") if after_ms is None else time.monotonic() + after_ms / 1_000
 
@@ -136,12 +140,13 @@ def _credentials(given: Mapping[str, str]) -> ClientCredentials:
         raise OSError(str(wrong)) from None
 
 
-def _tls(given: Mapping[str, str]) -> LoadedTls:
-    from moldau.security.tls.contexts import client_tls
+def _tls(given: Mapping[str, str]) -> ClientTls:
+    """Files are read for each connection: a worker lives longer than certificates do."""
+    from moldau.security.tls.client_contexts import ClientTls
     from moldau.security.tls.settings import TlsConfigError
 
     try:
-        return client_tls(_tls_settings(given), now_s=SystemClock().now_ms() / 1_000)
+        return ClientTls(partial(_tls_settings, given), now_s=lambda: SystemClock().now_ms() / 1_000)
     except TlsConfigError as wrong:
         raise OSError(str(wrong)) from None
 

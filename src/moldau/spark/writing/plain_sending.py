@@ -18,7 +18,16 @@ from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import NoAnswer
-from moldau.spark.clients.plain_brokers import PASSING, PAUSE_S, Address, BrokerRefused, PlainBrokers, check
+from moldau.spark.clients.plain_brokers import (
+    NOT_ACCEPTED_PAUSE_S,
+    PASSING,
+    PAUSE_S,
+    Address,
+    BrokerRefused,
+    PlainBrokers,
+    check,
+)
+from moldau.spark.clients.security import NotAccepted
 from moldau.spark.writing.record_building import RecordsBytes, build_batch, record_bytes
 from moldau.spark.writing.rows_to_records import Records
 from moldau.spark.writing.task_progress import Fenced
@@ -216,7 +225,7 @@ class PlainSender:
                 deadline_s = deadline_s or time.monotonic() + self._rules.delivery_s_max
                 if time.monotonic() > deadline_s:
                     raise NoAnswer(f"records could not be written to {self._brokers.servers}: {wrong}") from None
-                time.sleep(PAUSE_S)
+                time.sleep(NOT_ACCEPTED_PAUSE_S if isinstance(wrong, NotAccepted) else PAUSE_S)
                 step = self._again
             else:
                 return
