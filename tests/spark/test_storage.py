@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from moldau.spark.storage import Folder, HadoopFolder, LocalFolder, StorageFailed, folder_of, is_url, located
+from moldau.spark.storage import (
+    Folder,
+    HadoopFolder,
+    LocalFolder,
+    StorageFailed,
+    folder_of,
+    is_url,
+    located,
+    shown_to_all,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +63,21 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, call: str) -> 
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "File too large" in ended.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_that_comes_to_nothing_leaves_nothing_behind(folder: Folder) -> None:
+    folder.write("status.json/folder", b"in the way")
+    write: Callable[[str, bytes], None] = folder.write
+    with pytest.raises(OSError, match=r"status\.json"):
+        write("status.json", b"new")
+    assert folder.names() == ["status.json"]
+
+
+def test_a_jvm_is_not_started_with_passwords_in_urls() -> None:
+    """All users of a machine see its command line."""
+    shown = {"spark.sql.shuffle.partitions": "4", "spark.jars.repositories": "https://reader:hunter2@jars/"}
+    hidden = {"spark.sql.catalog.lake.uri": "postgresql://me:hunter2@db/lake", "spark.hadoop.fs.s3a.secret.key": "x"}
+    assert dict(shown_to_all({**shown, **hidden}.items())) == shown
 
 
 def test_of_many_that_create_a_file_at_once_one_does(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from moldau.spark.secrets import is_secret
+from moldau.spark.secrets import is_secret, masked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +33,7 @@ CONDITIONAL_CREATION = "fs.option.create.conditional.overwrite"
 # S3A looks at a file and then fetches the version that it saw: a writer in between makes the answer a refusal.
 CHANGED_MEANWHILE = re.compile(r"RemoteFileChangedException|Status Code: 412\b")
 READS_MAX = 10
+FOR_THE_START = ("spark.driver.", "spark.jars")  # what comes later has no effect
 EXISTS_ALREADY = ("FileAlreadyExistsException", "RemoteFileChangedException")
 
 
@@ -102,7 +103,11 @@ class LocalFolder:
 
     def write(self, name: str, data: bytes) -> None:
         fresh = self._fresh(name, data)
-        fresh.replace(self.path / name)
+        try:
+            fresh.replace(self.path / name)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
 
     def create(self, name: str, data: bytes) -> bool:
         fresh = self._fresh(name, data)
@@ -166,14 +171,21 @@ class HadoopFolder:
                 self._put(self._path(name), data, overwrite=True)
                 return
             fresh = self._path(f"{name}.{uuid.uuid4().hex}")
-            self._put(fresh, data, overwrite=True)
-            hadoop = self.gateway.jvm.org.apache.hadoop.fs
-            overwriting = self.gateway.new_array(hadoop.Options.Rename, 1)
-            overwriting[0] = hadoop.Options.Rename.OVERWRITE
-            context = hadoop.FileContext.getFileContext(fresh.toUri(), self.configuration)
-            context.rename(fresh, self._path(name), overwriting)
+            try:
+                self._put(fresh, data, overwrite=True)
+                self._rename(fresh, self._path(name))
+            except BaseException:
+                with suppress(Exception):  # a folder whose quota is used up would get one more at each attempt
+                    self._files().delete(fresh, False)
+                raise
 
         self._asked(name, write)
+
+    def _rename(self, fresh: Any, path: Any) -> None:
+        hadoop = self.gateway.jvm.org.apache.hadoop.fs
+        overwriting = self.gateway.new_array(hadoop.Options.Rename, 1)
+        overwriting[0] = hadoop.Options.Rename.OVERWRITE
+        hadoop.FileContext.getFileContext(fresh.toUri(), self.configuration).rename(fresh, path, overwriting)
 
     def create(self, name: str, data: bytes) -> bool:
         def create() -> bool:
@@ -243,7 +255,11 @@ def folder_of(url: str, spark: SparkSession) -> Folder:
 
 def shown_to_all(settings: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """What a JVM may be started with: all users of the machine see its command line. It gets the rest once it runs."""
-    return tuple((key, value) for key, value in settings if not is_secret(key))
+    return tuple(
+        (key, value)
+        for key, value in settings
+        if not is_secret(key) and (key.startswith(FOR_THE_START) or masked(value) == value)
+    )
 
 
 def folder_without_session(url: str, settings: Mapping[str, str]) -> Folder:

@@ -128,6 +128,11 @@ def test_what_has_no_effect_is_told_with_the_reason(caplog: pytest.LogCaptureFix
     assert "option kafka.max.poll.records = '77' has no effect: maxOffsetsPerTrigger and" in caplog.text
 
 
+def test_a_password_without_effect_is_not_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    settings("consumer", **{"ssl.truststore.password": "hunter2"})
+    assert "option kafka.ssl.truststore.password = '***' has no effect" in caplog.text
+
+
 def test_java_settings_that_librdkafka_says_otherwise() -> None:
     producer = settings("producer", **{"partitioner.ignore.keys": "true", "compression.type": "zstd",
                                        "compression.zstd.level": "7", "compression.gzip.level": "1"})  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from moldau.spark.clients.java_settings import REFUSED, WITHOUT_EFFECT, refusal_of
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
+from moldau.spark.secrets import HIDDEN, is_secret
 
 # Pairs in order instead of a dictionary: clients are cached by them.
 ClientSettings: TypeAlias = tuple[tuple[str, str], ...]
@@ -79,7 +80,8 @@ def client_settings(values: OptionValues, *, side: str) -> ClientSettings:
 @lru_cache(maxsize=256)
 def _tell_without_effect(name: str, value: str) -> None:
     """Once for each: options are parsed again for every query."""
-    LOGGER.warning("option %s = %r has no effect: %s", PREFIX + name, value, WITHOUT_EFFECT[name])
+    shown = HIDDEN if is_secret(name) else value
+    LOGGER.warning("option %s = %r has no effect: %s", PREFIX + name, shown, WITHOUT_EFFECT[name])
 
 
 def _translated(name: str, value: str, given: Mapping[str, str], *, side: str) -> Mapping[str, str]:
