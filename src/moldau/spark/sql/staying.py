@@ -66,7 +66,7 @@ class StayingStreams:
             raise
 
     def _start(self, path: Path, master: str | None, secrets: Mapping[str, str]) -> None:
-        command = [sys.executable, "-m", "moldau", "pipeline", "run", str(path)]
+        command = [sys.executable, "-P", "-m", "moldau", "pipeline", "run", str(path)]
         log = path.with_suffix(".log")
         with log.open("wb") as output:
             process = subprocess.Popen(

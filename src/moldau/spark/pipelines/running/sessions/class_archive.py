@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from moldau.core.clock import SystemClock
 from moldau.spark.pipelines.running.sessions.opening import NoSpark, open_session
 from moldau.spark.pipelines.running.sessions.quick_start import archiving_options
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OK, FAILED = 0, 1
+WAITS = "--wait"  # for somebody else who makes it
+AGAIN_S = 24 * 3600.0  # some Javas keep no classes: whoever asks them every minute should not pay for it each time
 LOWEST_PRIORITY = 19
 END_S_MAX = 120.0
 QUESTIONS = (
@@ -35,6 +39,9 @@ QUESTIONS = (
 
 def begin(kept: Path) -> None:
     """In the background, for the next start: whoever asked has the answer, and does not wait."""
+    with suppress(OSError):
+        if SystemClock().now_ms() / 1_000 - _failure(kept).stat().st_mtime < AGAIN_S:
+            return
     subprocess.Popen(
         _command(kept),
         stdin=subprocess.DEVNULL,
@@ -46,37 +53,59 @@ def begin(kept: Path) -> None:
 
 def make(kept: Path) -> bool:
     """And wait for it; False if it could not be made."""
-    return subprocess.run(_command(kept), stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == OK
+    command = [*_command(kept), WAITS]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == OK
 
 
 def _command(kept: Path) -> list[str]:
-    return [sys.executable, "-m", __name__, str(kept)]
+    # Without -P a module in the folder where somebody asks would be taken for one of Python's.
+    return [sys.executable, "-P", "-m", __name__, str(kept)]
 
 
-def main(kept: Path) -> int:
+def main(kept: Path, *, waits: bool = False) -> int:
     os.nice(LOWEST_PRIORITY)
     kept.parent.mkdir(parents=True, exist_ok=True)
     with kept.with_suffix(".lock").open("w") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return OK  # somebody else asked at the same time
         if kept.is_file():
             return OK
-        with tempfile.TemporaryDirectory(prefix="moldau-classes-", dir=kept.parent) as folder:
-            written = Path(folder, kept.name)
-            try:
-                spark = open_session(
-                    "moldau sql", "local[2]", {}, log=Path(folder, "spark.log"), java=archiving_options(written)
-                )
-            except NoSpark:
-                return FAILED
-            _ask(spark)
-            _end(spark)
-            if not written.is_file():
-                return FAILED
-            written.replace(kept)
-    return OK
+        is_made = False
+        try:
+            is_made = _make(kept)
+        finally:
+            if is_made:
+                _failure(kept).unlink(missing_ok=True)
+            else:
+                _failure(kept).touch()
+    return OK if is_made else FAILED
+
+
+def _failure(kept: Path) -> Path:
+    return kept.with_suffix(".failed")
+
+
+def _make(kept: Path) -> bool:
+    """Under the lock, so folders of others are of processes that were ended, and as large as an archive."""
+    prefix = f"{kept.stem}-making-"
+    for left in kept.parent.glob(f"{prefix}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=kept.parent) as folder:
+        written = Path(folder, kept.name)
+        try:
+            spark = open_session(
+                "moldau sql", "local[2]", {}, log=Path(folder, "spark.log"), java=archiving_options(written)
+            )
+        except NoSpark:
+            return False
+        _ask(spark)
+        _end(spark)
+        if not written.is_file():
+            return False
+        written.replace(kept)
+    return True
 
 
 def _ask(spark: SparkSession) -> None:
@@ -108,4 +137,4 @@ def _end(spark: SparkSession) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(Path(sys.argv[1])))
+    raise SystemExit(main(Path(sys.argv[1]), waits=WAITS in sys.argv[2:]))
