@@ -237,3 +237,31 @@ def test_a_lock_that_is_being_written_is_its_writers(folder: LocalFolder) -> Non
     with pytest.raises(AlreadyRunning, match="process 7 on head runs this pipeline already"):
         Lock(folder, lease_s=50.0).take()
     writing.join()
+
+
+ANOTHER_USER = 65534
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another user's process needs another user")
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_holder_of_another_user_lives_and_is_asked_to_end(folder: LocalFolder, hides: bool) -> None:
+    """Some hosts show nobody another user's processes, and none lets them be ended."""
+    lock = lock_of(folder)
+    lock.take()
+    folder.path.chmod(0o777)
+    for outer in folder.path.parents[:3]:
+        outer.chmod(0o755)
+    program = (
+        "import os, pathlib, sys; from moldau.spark.pipelines.running.state import locks;"
+        "from moldau.spark.storage import LocalFolder;"
+        f"os.setuid({ANOTHER_USER}); folder = LocalFolder(pathlib.Path(sys.argv[1]));"
+        f"locks.born = (lambda pid: locks.NOT_SEEN) if {hides} else locks.born;"
+        "holder = locks.newest_lock(folder).holder; print(holder.is_alive(holder.renewed_ms));"
+        "locks.ask_to_end(folder, holder)"
+    )
+    command = [sys.executable, "-c", program, str(folder.path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (told.stdout, told.stderr) == ("True\n", "")
+    lock.renew()
+    assert lock.is_asked_to_end
+    lock.release()

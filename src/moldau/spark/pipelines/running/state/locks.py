@@ -30,6 +30,7 @@ LEASE_S = 30.0
 LONG_AGO_S = 600.0  # no two clocks of a cluster are this far apart: such a file needs no watching
 LOCK = re.compile(r"lock-(\d{8})")
 STOP = "stop"
+NOT_SEEN = "not seen"
 
 
 class AlreadyRunning(Exception):
@@ -54,9 +55,14 @@ class Holder:
     def is_of_this_machine(self) -> bool:
         return self.machine == this_machine()
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether it can be told from here that its process is gone: some hosts show nobody another user's."""
+        return self.is_of_this_machine and born(self.pid) != NOT_SEEN
+
     def is_alive(self, now_ms: int) -> bool:
         """As far as it can be told without watching."""
-        if self.is_of_this_machine:
+        if self.is_seen:
             return born(self.pid) == self.born
         return abs(now_ms - self.renewed_ms) < LEASE_S * 1000
 
@@ -87,10 +93,13 @@ def born(pid: int) -> str | None:
         # The dead whom nobody asks for stay listed: the first process of a container often asks for no orphans.
         return None if told[0] in "ZX" else told[19]
     except OSError:
-        with suppress(OSError):
+        try:
             os.kill(pid, 0)
-            return "alive"
-        return None
+        except PermissionError:
+            return NOT_SEEN
+        except OSError:
+            return None
+        return "alive"
 
 
 def newest_lock(folder: Folder) -> Numbered | None:
@@ -111,11 +120,14 @@ def _holder(text: bytes) -> Holder:
 
 def ask_to_end(folder: Folder, holder: Holder) -> None:
     """A process of this machine hears a signal; any other looks for this file when it renews its lock."""
-    if not holder.is_of_this_machine:
-        folder.write(STOP, holder.token.encode())
-    elif holder.is_alive(0):
-        with suppress(ProcessLookupError):
-            os.kill(holder.pid, signal.SIGTERM)
+    if holder.is_seen:
+        if not holder.is_alive(0):
+            return
+        with suppress(PermissionError):  # another user's, which looks for the file as well
+            with suppress(ProcessLookupError):
+                os.kill(holder.pid, signal.SIGTERM)
+            return
+    folder.write(STOP, holder.token.encode())
 
 
 class Lock:
@@ -191,7 +203,7 @@ class Lock:
     def _outlive(self, found: Numbered) -> None:
         """Returns when the holder is gone."""
         holder, now_ms = found.holder, self._clock.now_ms()
-        if holder.is_of_this_machine:
+        if holder.is_seen:
             if holder.is_alive(now_ms):
                 raise AlreadyRunning(f"{holder} runs this pipeline already")
             return
