@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -196,3 +200,26 @@ def test_spark_submit_gets_a_file_that_nobody_else_reads_and_that_goes(
     folder, properties, count = capfd.readouterr().out.splitlines()
     assert (folder[:4], properties[:4], count) == ("700 ", "600 ", "1")
     assert not Path(folder[4:]).exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_who_ends_the_command_ends_spark_submit_and_the_file_goes(file: Path, tmp_path: Path, number: int) -> None:
+    """A terminal that is closed is such an end: on YARN the command waits as long as the pipeline runs."""
+    home, scratch = tmp_path / "spark", tmp_path / "scratch"
+    (home / "bin").mkdir(parents=True)
+    scratch.mkdir()
+    program = home / "bin" / "spark-submit"
+    program.write_text('#!/bin/sh\necho $$ "$8"\nexec sleep 60\n')
+    program.chmod(0o755)
+    command = [sys.executable, "-m", "moldau", "pipeline", "run", str(file), "--master", "yarn"]
+    command += ["--deploy-mode", "cluster", "--set", "kafka.sasl.password=hunter2"]
+    environment = {**os.environ, "SPARK_HOME": str(home), "TMPDIR": str(scratch)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child, properties = process.stdout.readline().split()
+        assert "hunter2" in Path(properties).read_text()
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    assert list(scratch.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(child), 0)

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import tempfile
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from moldau.cli.failures import CommandFailed, UsageError
@@ -18,6 +19,7 @@ from moldau.spark.pipelines.running.sessions.opening import SUBMITTED
 from moldau.spark.pipelines.running.state.folders import STATE
 from moldau.spark.storage import is_url
 
+ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # what was started with nohup goes on to ignore the last
 CLIENT = "client"
 CLUSTER = "cluster"
 PROGRAM = Path(__file__).with_name("submitted.py")
@@ -43,22 +45,45 @@ def submit(plan: Plan, options: Namespace, settings: Mapping[str, str]) -> int:
     from pyspark.find_spark_home import _find_spark_home
 
     home: str = _find_spark_home()
-    with tempfile.TemporaryDirectory(prefix="moldau-") as folder:  # nobody else may open it
+    # Nobody else may open the folder.
+    with _ending() as ending, tempfile.TemporaryDirectory(prefix="moldau-") as folder:
         properties = Path(folder) / "spark.properties"
         properties.write_text(as_properties(spark_settings(plan, options, settings)))
         properties.chmod(0o600)
         command = [str(Path(home, "bin", "spark-submit")), *arguments(plan, options, properties)]
-        return _run(command, {**os.environ, "SPARK_HOME": home})
+        return ending.run(command, {**os.environ, "SPARK_HOME": home})
 
 
-def _run(command: list[str], environment: Mapping[str, str]) -> int:
-    """Who ends this command ends spark-submit, and the file with settings goes."""
-    process = subprocess.Popen(command, env=environment)
-    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+class _Ending:
+    """Who ends this command, by a signal or with its terminal, ends spark-submit, and the file with settings goes."""
+
+    def __init__(self) -> None:
+        self._asked: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def hear(self, number: int, _frame: object) -> None:
+        self._asked = number
+        if self._process is not None:
+            self._process.terminate()
+
+    def run(self, command: list[str], environment: Mapping[str, str]) -> int:
+        self._process = subprocess.Popen(command, env=environment)
+        if self._asked is not None:
+            self._process.terminate()
+        code = self._process.wait()
+        return code if self._asked is None else 128 + self._asked
+
+
+@contextmanager
+def _ending() -> Iterator[_Ending]:
+    heard = _Ending()
+    endings = [each for each in ENDINGS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, heard.hear) for each in endings}
     try:
-        return process.wait()
+        yield heard
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def master_of(plan: Plan, options: Namespace) -> str:
