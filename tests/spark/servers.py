@@ -80,6 +80,7 @@ def fill_environment(folder: Path) -> None:
     site = next((folder / "lib").glob("python*")) / "site-packages"
     lent = [path for path in sys.path if path.endswith(("site-packages", "/src"))]
     (site / "lent.pth").write_text("\n".join([*lent, str(PROJECT / "src")]) + "\n")
+    (site / "pyspark").symlink_to(INSTALLED)
     (folder / "bin" / "moldau").write_text('#!/bin/sh\nexec "$(dirname "$0")/python" -m moldau "$@"\n')
     (folder / "bin" / "moldau").chmod(0o755)
     shutil.copy(PROJECT / "src" / "moldau" / "spark" / "moldau-python", folder / "bin")

@@ -25,10 +25,21 @@ from tests.brokers import PROJECT
     ],
 )
 def test_what_is_installed_goes_before_archives_of_the_same(tmp_path: Path, given: str, kept: str) -> None:
+    (tmp_path / "lib" / "python3.11" / "site-packages" / "pyspark").mkdir(parents=True)
+    assert started(tmp_path, given) == f"{kept} -m worker\n"
+
+
+def test_an_environment_without_pyspark_has_that_of_the_cluster(tmp_path: Path) -> None:
+    given = "/local/container_1_0001_01_000001/pyspark.zip:/local/container_1_0001_01_000001/py4j-0.10.9.9-src.zip"
+    assert started(tmp_path, given) == f"{given} -m worker\n"
+
+
+def started(tmp_path: Path, given: str) -> str:
+    """What Python is started with."""
     (tmp_path / "bin").mkdir()
     script = shutil.copy(PROJECT / "src" / "moldau" / "spark" / "moldau-python", tmp_path / "bin")
     (tmp_path / "bin" / "python3").write_text('#!/bin/sh\necho "$PYTHONPATH $*"\n')
     (tmp_path / "bin" / "python3").chmod(0o755)
     environment = {"PYTHONPATH": given.replace("HERE", str(tmp_path)), "PATH": "/usr/bin:/bin"}
-    told = subprocess.run([script, "-m", "worker"], env=environment, capture_output=True, text=True, check=True).stdout
-    assert told == f"{kept} -m worker\n"
+    command = [script, "-m", "worker"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
