@@ -150,6 +150,27 @@ def test_a_stream_stays_until_it_is_dropped(
     assert done("sql", "-o", "csv", "show streams").splitlines() == ["stream,state,rows,query"]
 
 
+def test_classes_that_were_to_be_kept_and_can_not_be_are_a_failure(
+    bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image would be without them, whatever was asked."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\nexit 1\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ended = subprocess.run(
+        command("sql", "--keep-classes", "show streams"),
+        env={**environment(bootstrap), "MOLDAU_HOME": str(tmp_path)},
+        capture_output=True,
+        timeout=WAIT_S_MAX,
+        check=False,
+    )
+    assert b"no archive of Spark's classes could be made" in ended.stderr
+    assert ended.returncode != 0
+
+
 @pytest.mark.long
 @pytest.mark.xdist_group("spark")
 def test_classes_are_kept_for_the_next_start(

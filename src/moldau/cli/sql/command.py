@@ -72,7 +72,7 @@ def converse_or_ask(options: Namespace) -> int:
         code = converse(session, topics, output=options.output, line=line)
     else:
         code = ask(session, options.statement, options, line)
-    if session.has_spark and not (options.master or "").startswith("sc://"):
+    if (session.has_spark or options.keep_classes) and not (options.master or "").startswith("sc://"):
         keep_classes(options, line)
     return code
 

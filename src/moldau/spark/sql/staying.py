@@ -62,6 +62,9 @@ class StayingStreams:
         try:
             self._start(path, master, secrets or {})
         except StreamFailed:
+            folder = self._pipeline(path)
+            if folder.holder() is None:
+                folder.forget_progress()  # the next of this name may be another query
             path.unlink()
             raise
 
@@ -86,7 +89,7 @@ class StayingStreams:
             if queries and not failed:
                 return
             if failed or process.poll() is not None or time.monotonic() - begun > START_S_MAX:
-                process.terminate()
+                _end(process)
                 raise StreamFailed(failed[0] if failed else _last_line(log))
             time.sleep(0.1)
 
@@ -117,6 +120,15 @@ class StayingStreams:
 
     def _pipeline(self, path: Path) -> PipelineFolder:
         return PipelineFolder(parse(path.read_text(), path.name, name=path.stem), path.parent)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _last_statement(source: str) -> str:
