@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
+import moldau
 from moldau.core.ids import TopicPartition
 from moldau.embedded.broker import EmbeddedBroker
 from moldau.embedded.cluster import run_cluster
-from moldau.spark.clients.plain_brokers import PlainBrokers
+from moldau.spark.clients.plain_brokers import GROUP, PlainBrokers
+from moldau.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
 GONE_S_MAX = 60.0
 
@@ -28,6 +32,16 @@ def test_a_leader_that_was_gone_when_another_topic_was_asked_about_is_looked_up_
             time.sleep(0.1)
         brokers.leader(other)
         assert brokers.leader(first) == address(cluster.brokers[cluster.leader_of(first.topic)])
+
+
+def test_coordinators_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moldau.spark.clients.plain_brokers.COORDINATORS_MAX", 2)
+    with moldau.run() as broker:
+        brokers = PlainBrokers((("bootstrap.servers", broker.bootstrap_servers),))
+        for number in range(4):
+            request = OffsetFetchRequest(group_id=f"group-{number}", topics=None, require_stable=True)
+            brokers.ask_coordinator(GROUP, f"group-{number}", request, 7, OffsetFetchResponse, codes=lambda _: ())
+        assert len(brokers._coordinators) == 2
 
 
 def address(broker: EmbeddedBroker) -> tuple[str, int]:

@@ -37,6 +37,7 @@ BATCH_BYTES_CONFIG = "max.message.bytes"
 GROUP, TRANSACTION = 0, 1
 
 CLUSTERS_MAX = 4
+COORDINATORS_MAX = 1_000  # each batch write has ids of its own, and a worker may see very many
 PAUSE_S = 0.1
 DELIVERY_MS_MAX = 120_000
 NOT_ACCEPTED_PAUSE_S = 1.0  # whoever counts failed logins shuts users out
@@ -223,6 +224,8 @@ class PlainBrokers:
             request = FindCoordinatorRequest(key=key, key_type=kind)
             found = self.anywhere().call(request, FIND_COORDINATOR_VERSION, FindCoordinatorResponse)
             check(found.error_code, found.error_message)
+            while len(self._coordinators) >= COORDINATORS_MAX:
+                del self._coordinators[next(iter(self._coordinators))]
             self._coordinators[kind, key] = (found.host, found.port)
         return self._coordinators[kind, key]
 
