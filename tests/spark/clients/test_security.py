@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Consumer
 
 import moldau
 from moldau.core.ids import TopicPartition
@@ -199,6 +200,15 @@ def test_a_read_that_can_not_log_in_is_left_to_librdkafka(secured: Secured) -> N
 )
 def test_what_is_followed(settings: dict[str, str], is_followed: bool) -> None:
     assert can_secure(settings) is is_followed
+
+
+def test_a_store_that_only_librdkafka_can_read_is_left_to_it(world: World, tmp_path: Path) -> None:
+    """It takes a certificate without its key."""
+    certificate = tmp_path / "certificate.pem"
+    certificate.write_bytes(world.client.certificate_pem())
+    settings = {"security.protocol": "ssl", "ssl.certificate.location": str(certificate)}
+    Consumer({**settings, "group.id": "g"}).close()
+    assert not can_secure(settings)
 
 
 def test_a_worker_of_a_plain_cluster_loads_nothing_of_it() -> None:

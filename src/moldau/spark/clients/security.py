@@ -22,7 +22,7 @@ from moldau.spark.clients.settings import ClientSettings
 
 if TYPE_CHECKING:
     from moldau.security.sasl.client_login import Asking, Authenticated, ClientCredentials
-    from moldau.security.tls.client_contexts import ClientTls
+    from moldau.security.tls.contexts import LoadedTls
     from moldau.security.tls.settings import TlsSettings
 
 PLAINTEXT = "plaintext"
@@ -56,8 +56,9 @@ def can_secure(settings: Mapping[str, str]) -> bool:
     if any(name.startswith(("ssl.", "sasl.", "enable.ssl.")) and name not in FOLLOWED for name in settings):
         return False
     if protocol.startswith("sasl_"):
-        return _mechanism(settings) in MECHANISMS and _has_user(settings) and _has_files(settings)
-    return protocol == PLAINTEXT or _has_files(settings)
+        if _mechanism(settings) not in MECHANISMS or not _has_user(settings):
+            return False
+    return protocol == PLAINTEXT or (_has_files(settings) and _can_be_made(settings))
 
 
 def _has_user(settings: Mapping[str, str]) -> bool:
@@ -72,6 +73,15 @@ def _has_files(settings: Mapping[str, str]) -> bool:
     return all(os.path.isfile(settings[name]) for name in _FILES if name in settings)
 
 
+def _can_be_made(settings: Mapping[str, str]) -> bool:
+    """librdkafka takes stores of some more forms, as certificates with rules of trust in them."""
+    try:
+        security_of(tuple(settings.items()))
+    except OSError:
+        return False
+    return True
+
+
 def _mechanism(settings: Mapping[str, str]) -> str:
     return settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or ""
 
@@ -80,7 +90,7 @@ def _mechanism(settings: Mapping[str, str]) -> str:
 class ConnectionSecurity:
     """Of all connections to one cluster."""
 
-    tls: ClientTls | None
+    tls: Callable[[], LoadedTls] | None  # asked for each connection: a worker lives longer than certificates do
     credentials: ClientCredentials | None
 
     def secured(self, plain: socket.socket, host: str) -> socket.socket:
@@ -88,7 +98,7 @@ class ConnectionSecurity:
         if self.tls is None:
             return plain
         try:
-            return self.tls.current().context.wrap_socket(plain, server_hostname=host)
+            return self.tls().context.wrap_socket(plain, server_hostname=host)
         except ssl.SSLCertVerificationError as wrong:
             raise NotAccepted(f"TLS: the certificate of {host} is not accepted: {wrong.verify_message}") from None
         except (ssl.SSLError, ValueError) as wrong:
@@ -117,10 +127,10 @@ def security_of(settings: ClientSettings) -> ConnectionSecurity | None:
     protocol = given.get("security.protocol", PLAINTEXT).lower()
     if protocol == PLAINTEXT:
         return None
-    return ConnectionSecurity(
-        _tls(given) if protocol.endswith("ssl") else None,
-        _credentials(given) if protocol.startswith("sasl_") else None,
-    )
+    tls = partial(_tls, given) if protocol.endswith("ssl") else None
+    if tls is not None:
+        tls()
+    return ConnectionSecurity(tls, _credentials(given) if protocol.startswith("sasl_") else None)
 
 
 def _credentials(given: Mapping[str, str]) -> ClientCredentials:
@@ -140,13 +150,21 @@ def _credentials(given: Mapping[str, str]) -> ClientCredentials:
         raise OSError(str(wrong)) from None
 
 
-def _tls(given: Mapping[str, str]) -> ClientTls:
-    """Files are read for each connection: a worker lives longer than certificates do."""
-    from moldau.security.tls.client_contexts import ClientTls
+def _tls(given: Mapping[str, str]) -> LoadedTls:
+    """Of what is in the files now. OSError if nothing can be made of it."""
+    store = given.get("ssl.keystore.location")
+    found = os.stat(store) if store else None
+    return _loaded(_tls_settings(given), found and (found.st_ino, found.st_size, found.st_mtime_ns))
+
+
+@lru_cache(maxsize=CLUSTERS_MAX)
+def _loaded(settings: TlsSettings, _store: tuple[int, int, int] | None) -> LoadedTls:
+    """Kept as long as texts and store are the same."""
+    from moldau.security.tls.contexts import client_tls
     from moldau.security.tls.settings import TlsConfigError
 
     try:
-        return ClientTls(partial(_tls_settings, given), now_s=lambda: SystemClock().now_ms() / 1_000)
+        return client_tls(settings, now_s=SystemClock().now_ms() / 1_000)
     except TlsConfigError as wrong:
         raise OSError(str(wrong)) from None
 
