@@ -3,13 +3,14 @@
     python -m bench.tls                      everything, with a stream of 1,024 MB (about a minute)
     python -m bench.tls --megabytes 128      a quick try
 
-The sender is measured, in CPU of its own process; the receiver is another process with Python's TLS. `session` is
-TlsOutbox over TlsSession with ranges of a file, `sslsocket` is ssl.SSLSocket with the same pieces read from it.
+One end is measured, in CPU of its own process; the other is another process with Python's TLS. `session` is TlsOutbox
+over TlsSession with ranges of a file, or TlsSession's recv_into; `sslsocket` is ssl.SSLSocket with the same pieces.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import resource
 import select
@@ -29,11 +30,12 @@ from moldau.log.file_range import FileRange
 from moldau.security.tls.contexts import LoadedTls, client_tls, server_tls
 from moldau.security.tls.issuing import KEY_KINDS, P256, Identity, new_authority, new_client, new_key, new_server
 from moldau.security.tls.outbox import PIECE_BYTES, TlsOutbox, new_scratch
-from moldau.security.tls.session import TlsSession
+from moldau.security.tls.session import RECEIVE_BYTES_MAX, TlsSession
 from moldau.security.tls.settings import TlsSettings
 
 MEGABYTE = 1 << 20
 FILE_BYTES = 64 * MEGABYTE
+SENT_BYTES = 64 << 10
 HANDSHAKES = 40
 CONNECTIONS = 200
 TCP_ULP = 31
@@ -67,8 +69,8 @@ def establish(session: TlsSession) -> None:
         wait(session, writable=session.wants_write)
 
 
-def receiver(address: tuple[str, int], tls: LoadedTls | None, size: int) -> int:
-    """A process that reads so many bytes; its id."""
+def other_end(address: tuple[str, int], tls: LoadedTls | None, size: int, *, sends: bool) -> int:
+    """A process that reads so many bytes, or sends them; its id."""
     child = os.fork()
     if child == 0:
         sock = socket.create_connection(address)
@@ -76,22 +78,32 @@ def receiver(address: tuple[str, int], tls: LoadedTls | None, size: int) -> int:
             sock = tls.context.wrap_socket(sock, server_hostname="localhost")
         buffer, count = bytearray(MEGABYTE), 0
         while count < size:
-            count += sock.recv_into(buffer)
+            count += sock.send(buffer[:SENT_BYTES]) if sends else sock.recv_into(buffer)
+        if sends:
+            with contextlib.suppress(OSError):
+                sock.recv(1)  # until the other end has all of it: a session's ticket left unread would reset it
         os._exit(0)
     return child
 
 
-def stream(name: str, send: Callable[[socket.socket, int, int], None], tls: LoadedTls | None, size: int) -> None:
+def stream(
+    name: str,
+    talk: Callable[[socket.socket, int, int], None],
+    tls: LoadedTls | None,
+    size: int,
+    *,
+    receives: bool = False,
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening, tempfile.TemporaryFile() as file:
         file.write(os.urandom(FILE_BYTES))
         file.flush()
-        child = receiver(listening.getsockname(), tls, size)
+        child = other_end(listening.getsockname(), tls, size, sends=receives)
         here, _ = listening.accept()
         with here:
             here.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             here.setblocking(False)
             before, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
-            send(here, file.fileno(), size)
+            talk(here, file.fileno(), size)
             took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
         os.waitpid(child, 0)
     user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
@@ -123,6 +135,37 @@ def send_session(tls: LoadedTls) -> Callable[[socket.socket, int, int], None]:
                 is_sent = outbox.flush()
 
     return send
+
+
+def receive_session(tls: LoadedTls) -> Callable[[socket.socket, int, int], None]:
+    def receive(sock: socket.socket, _: int, size: int) -> None:
+        session = TlsSession(sock, tls)
+        establish(session)
+        view, count = memoryview(bytearray(RECEIVE_BYTES_MAX)), 0
+        while count < size:
+            try:
+                count += session.recv_into(view)
+            except BlockingIOError:
+                wait(session, writable=False)
+
+        session.close()
+
+    return receive
+
+
+def receive_sslsocket(tls: LoadedTls) -> Callable[[socket.socket, int, int], None]:
+    def receive(sock: socket.socket, _: int, size: int) -> None:
+        sock.setblocking(True)
+        with tls.context.wrap_socket(sock, server_side=True) as secure:
+            secure.setblocking(False)
+            view, count = memoryview(bytearray(RECEIVE_BYTES_MAX)), 0
+            while count < size:
+                try:
+                    count += secure.recv_into(view)
+                except ssl.SSLWantReadError:
+                    wait(secure, writable=False)
+
+    return receive
 
 
 def send_sslsocket(tls: LoadedTls) -> Callable[[socket.socket, int, int], None]:
@@ -174,7 +217,7 @@ def _advance(half: ssl.SSLObject) -> None:
 
 
 def memory() -> None:
-    """Of a server's half, fresh and after a large answer went through it."""
+    """Of a server's half: fresh, after a large request, and after a large answer."""
     here, there = halves()
     scratch, sizes = new_scratch(), list[int]()
     sessions: list[tuple[TlsSession, ssl.SSLSocket]] = []
@@ -190,13 +233,21 @@ def memory() -> None:
             sessions.append((session, wrapping.result()))
         sizes.append(_resident_kb())
         for session, peer in sessions:
+            peer.sendall(bytes(PIECE_BYTES))
+            got, view = 0, memoryview(bytearray(PIECE_BYTES))
+            while got < PIECE_BYTES:
+                with contextlib.suppress(BlockingIOError):
+                    got += session.recv_into(view)
+        sizes.append(_resident_kb())
+        for session, peer in sessions:
             outbox, got = TlsOutbox(session, scratch), 0
             assert outbox.send([bytes(PIECE_BYTES)])
             while got < PIECE_BYTES:
                 got += len(peer.recv(PIECE_BYTES))
         sizes.append(_resident_kb())
-    fresh, used = ((after - before) / CONNECTIONS for before, after in pairwise(sizes))
-    say(f"  {fresh:.0f} KB for both halves of a session, {used:.0f} KB more once a large answer was sent")
+    fresh, received, sent = ((after - before) / CONNECTIONS for before, after in pairwise(sizes))
+    say(f"  {fresh:.0f} KB for both halves of a session")
+    say(f"  {received:.0f} KB more once a large request was received, {sent:.0f} KB more once a large answer was sent")
 
 
 def _resident_kb() -> int:
@@ -222,6 +273,9 @@ def main() -> None:
     stream("plain, sendfile", send_plain, None, size)
     stream("session, TLS 1.3", send_session(server), client, size)
     stream("sslsocket, TLS 1.3", send_sslsocket(server), client, size)
+    say("the same stream received, receiver's CPU:")
+    stream("session, TLS 1.3", receive_session(server), client, size, receives=True)
+    stream("sslsocket, TLS 1.3", receive_sslsocket(server), client, size, receives=True)
     say(f"longest step of a handshake, TLS 1.3, ms, medians of {HANDSHAKES // 2} (and the least):")
     for kind in KEY_KINDS:
         handshakes(kind, "none")

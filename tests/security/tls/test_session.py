@@ -145,7 +145,7 @@ def test_parts_and_files_go_out_in_order_with_a_slow_reader(world: World, tmp_pa
     stored = os.urandom(3 * BYTES_PER_TURN_MAX + 17)
     (tmp_path / "segment").write_bytes(stored)
     with connected(server(world), client(world)) as (session, peer), (tmp_path / "segment").open("rb") as file:
-        session._tls.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        session._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
         outbox = TlsOutbox(session, SCRATCH)
         whole = FileRange(file.fileno(), 5, len(stored) - 5, file)
         parts = [b"head", memoryview(b"more"), FileRange(-1, 0, 0, None), whole, bytearray(b"tail"), b""]
@@ -320,6 +320,20 @@ def test_a_handshake_byte_by_byte(world: World) -> None:
         for byte in hello(world):
             there.send(bytes([byte]))
             wait(session)
+            assert not session.handshake()
+        assert there.recv(5)[0] == 0x16
+
+
+def test_a_handshake_in_many_records(world: World) -> None:
+    """A message may be spread over as many as a client likes."""
+    sent = hello(world)
+    size = 8
+    pieces = [sent[at : at + size] for at in range(5, len(sent), size)]
+    with sockets() as (here, there):
+        session = opened(here, server(world))
+        there.sendall(b"".join(b"\x16\x03\x01" + len(piece).to_bytes(2, "big") + piece for piece in pieces))
+        wait(session)
+        while select.select([there], [], [], 0)[0] == []:
             assert not session.handshake()
         assert there.recv(5)[0] == 0x16
 

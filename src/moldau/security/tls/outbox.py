@@ -64,13 +64,12 @@ class TlsOutbox:
             finally:
                 self._drop(sent)
             left -= sent
-        return not self._parts
+        return self._session.flush() and not self._parts
 
     def _fill(self) -> int:
         """Copy what comes next into the scratch buffer: parts that are small share a record.
 
-        They stay in the list until they are sent. A record that waits for the socket is offered again with the same
-        bytes, of the file too, which OpenSSL asks for.
+        They stay in the list until the session has them.
         """
         scratch, at = self._scratch, 0
         for part in self._parts:

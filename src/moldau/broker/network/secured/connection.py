@@ -23,7 +23,7 @@ from moldau.security.tls.session import TlsSession
 
 
 class SecuredConnection(Connection):
-    __slots__ = ("_gate", "_session")
+    __slots__ = ("_awaits_turn", "_gate", "_session")
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class SecuredConnection(Connection):
     ) -> None:
         """`scratch` is for what is encrypted, and is shared by the connections of a loop."""
         self._gate = gate
+        self._awaits_turn = False
         self._session = stream if isinstance(stream, TlsSession) else None
         outbox = None if self._session is None else cast("Outbox", TlsOutbox(self._session, scratch))
         super().__init__(
@@ -56,6 +57,7 @@ class SecuredConnection(Connection):
         )
         if gate is not None:
             gate.on_login = self._logged_in
+        self._receive_pending_soon()  # what came with the last words of the handshake
 
     def _logged_in(self, principal: Principal) -> None:
         self.peer = replace(self.peer, principal=principal)
@@ -70,12 +72,24 @@ class SecuredConnection(Connection):
 
     def _put_away(self, ready: list[Part], now_s: float, *, is_over: bool) -> None:
         super()._put_away(ready, now_s, is_over=is_over)
+        self._receive_pending_soon()
+
+    def _receive(self) -> bool:
+        return not self._awaits_turn and super()._receive()
+
+    def _receive_pending_soon(self) -> None:
+        """What came already: the socket tells nobody of it. Its turn is behind others that have much to do."""
         session = self._session
-        if session is not None and session.has_pending and self._reading and not self.closed:
-            self._loop.call_soon(self._turn, self._receive_pending)
+        if session is None or not session.has_pending or not self._reading or self._awaits_turn or self.closed:
+            return
+        self._awaits_turn = True
+        self._turns.queue(self._go_on_receiving)
+
+    def _go_on_receiving(self) -> None:
+        self._awaits_turn = False
+        self._turn(self._receive_pending)
 
     def _receive_pending(self) -> bool:
-        """What is decrypted already: the socket, which is empty, tells nobody of it."""
         assert self._session is not None
         if not self._session.has_pending or not self._reading or self._is_finishing:
             return False

@@ -138,10 +138,9 @@ class Handshake:
             self._ignore_socket()
 
     def _ignore_socket(self) -> None:
-        descriptor = self._stream.fileno()
-        if descriptor >= 0:  # else the socket was lost on its way into a session
-            self._loop.remove_reader(descriptor)
-            self._loop.remove_writer(descriptor)
+        descriptor = self._socket.fileno()
+        self._loop.remove_reader(descriptor)
+        self._loop.remove_writer(descriptor)
 
     @property
     def _stream(self) -> socket.socket | TlsSession:
