@@ -24,8 +24,9 @@ from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.settings.quotas import quota_entity
 from moldau.core.clock import monotonic_ms
 from moldau.wire.api import ApiKey
-from moldau.wire.codec import encode
-from moldau.wire.messages import HeartbeatRequest, HeartbeatResponse, ProduceRequest
+from moldau.wire.codec import encode, is_flexible
+from moldau.wire.messages import HeartbeatRequest, HeartbeatResponse, ProduceRequest, ProduceResponse
+from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
 from moldau.wire.schema import Message
 from tests.hostile.attacker import framed
 
@@ -63,9 +64,21 @@ def without_answer(_: ProduceRequest, __: Context) -> None:
     return None
 
 
+@api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
+def stored(_: ProduceRequest, __: Context) -> ProduceResponse:
+    return ProduceResponse()
+
+
+@api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
+async def stored_later(_: ProduceRequest, __: Context) -> ProduceResponse:
+    await asyncio.sleep(PAUSE_MS / 1_000)
+    return ProduceResponse()
+
+
 def frame_of(request: Message, version: int, correlation_id: int) -> bytes:
     start = struct.pack(">hhih", request.API_KEY, version, correlation_id, len(CLIENT_ID)) + CLIENT_ID
-    return framed(start + encode(request, version))
+    tags = b"\0" if is_flexible(type(request), version) else b""
+    return framed(start + tags + encode(request, version))
 
 
 def heartbeats(*correlation_ids: int) -> bytes:
@@ -74,7 +87,7 @@ def heartbeats(*correlation_ids: int) -> bytes:
 
 @asynccontextmanager
 async def limited(
-    *table: Api, pause_ms: int = PAUSE_MS, **values: float
+    *table: Api, pause_ms: int = PAUSE_MS, budget: FrameBudget | None = None, **values: float
 ) -> AsyncIterator[tuple[Listener, StreamReader, StreamWriter]]:
     """A client that pauses this long after each request, unless it has other limits."""
     clients = ClientQuotas(monotonic_ms, windows=Windows(2, pause_ms), mutation_windows=Windows())
@@ -83,7 +96,7 @@ async def limited(
     dispatch.limit(Throttling(clients))
     listener = Listener("PLAINTEXT")
     listener.bind("127.0.0.1", 0)
-    listener.start(dispatch, ConnectionLimits(), FrameBudget(), ConnectionQuotas())
+    listener.start(dispatch, ConnectionLimits(), budget or FrameBudget(), ConnectionQuotas())
     reader, writer = await asyncio.open_connection(listener.host, listener.port)
     try:
         yield listener, reader, writer
@@ -170,6 +183,43 @@ def test_a_listener_that_closes_during_a_pause_leaves_nothing_behind() -> None:
             assert await reader.read() == b""
 
     run(test)
+
+
+@pytest.mark.parametrize("first", ["a request", "one that waits", "a part of the large one"])
+def test_a_client_that_pauses_takes_no_memory_that_others_share(first: str) -> None:
+    """A large frame behind what it pauses for stays in the socket, and is answered when the time is over."""
+    large = frame_of(ProduceRequest(topic_data=[large_topic()]), 9, 2)
+    rows = (stored_later, at_once) if first == "one that waits" else (stored, at_once)
+
+    async def test() -> None:
+        loop, budget = asyncio.get_running_loop(), FrameBudget()
+        async with limited(*rows, budget=budget) as (listener, reader, writer):
+            begun = frame_of(ProduceRequest(), 9, 1) if first == "one that waits" else heartbeats(1)
+            writer.write(begun + (large[:300_000] if first == "a part of the large one" else b""))
+            if first == "one that waits":
+                writer.write(large)
+            else:
+                assert await throttle_ms_of(reader, 1) == PAUSE_MS
+                writer.write(large[300_000 if first == "a part of the large one" else 0 :])
+            until_s = loop.time() + 0.8 * PAUSE_MS / 1_000
+            while loop.time() < until_s:
+                assert budget._held_bytes == 0
+                assert all(connection.large_frames == 0 for connection in listener._connections)
+                await asyncio.sleep(0.01)
+            if first == "one that waits":
+                await answer_to(reader, 1)
+            await answer_to(reader, 2)
+
+    run(test)
+
+
+def large_topic() -> TopicProduceData:
+    return TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=bytes(3_000_000))])
+
+
+async def answer_to(reader: StreamReader, correlation_id: int) -> None:
+    (size,) = struct.unpack(">i", await reader.readexactly(4))
+    assert struct.unpack_from(">i", await reader.readexactly(size))[0] == correlation_id
 
 
 def test_only_the_time_in_which_a_request_runs_is_counted() -> None:

@@ -348,8 +348,12 @@ class Connection:
             self._took_long = monotonic() - self.last_active_s >= LONG_S
             if inbox.is_full():
                 self._queue()
-        is_held_up = self._sending or self._is_queued or self._waiting_for is not None
-        wanted = inbox.hold() if is_held_up else inbox.keep()
+        if self._waiting_for is not None and self._waiting_for.may_pause:
+            wanted = inbox.pause()
+        elif self._sending or self._is_queued or self._waiting_for is not None:
+            wanted = inbox.hold()
+        else:
+            wanted = inbox.keep()
         if wanted is self._reading:
             return
         self._reading = wanted

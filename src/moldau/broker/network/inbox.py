@@ -118,6 +118,17 @@ class Inbox:
             return self.keep() and not self.is_full()
         return False
 
+    def pause(self) -> bool:
+        """`hold` for a client that has to pause: a frame that needs a share of the budget is left to the socket."""
+        left = self._end - self._at
+        if not left or max(left, self._wanted(left)) <= FREE_BYTES:
+            return self.hold()
+        if self._own is None or self._at:
+            own = bytearray(self._view[self._at : self._end])
+            self._own, self._view, self._at, self._end = own, memoryview(own), 0, left
+            self._give_back()
+        return False
+
     def close(self) -> None:
         """Let go of the memory, and of the share of the budget."""
         self._own, self._view, self._at, self._end = None, self._scratch, 0, 0

@@ -80,6 +80,8 @@ class LimitedAnswer(Unanswered):
 
     __slots__ = ("_asked", "_throttling", "pause_ms")
 
+    may_pause = True
+
     def __init__(self, later: asyncio.Future[Any] | DelayedResponse[Any], asked: Asked, throttling: Throttling) -> None:
         super().__init__(later, asked.begun.route, asked.begun.context.header)
         self._asked = asked

@@ -79,6 +79,8 @@ class Unanswered:
     """What is sent before anything is waited for."""
     pause_ms: int = 0
     """Once the parts are known: for how long the client's next request is not looked at."""
+    may_pause: bool = False
+    """Whether the client pauses, or may have to when it is answered."""
 
     def __init__(self, future: Future[Any] | DelayedResponse[Any], route: Route, header: RequestHeader) -> None:
         self.future = future
@@ -110,6 +112,8 @@ class Muted(Unanswered):
     """A client that has to pause: its answer is sent, and what it asks next is looked at when the time is over."""
 
     __slots__ = ("_timer", "at_once")
+
+    may_pause = True
 
     def __init__(self, pause_ms: int, at_once: Sequence[Part] = ()) -> None:
         self.future = DelayedResponse(self._cancel)
