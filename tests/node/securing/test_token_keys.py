@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import moldau
 from moldau.node.securing import token_keys
 from moldau.node.securing.token_keys import NoKeys, TokenKeys, fetch, fetch_validator, is_url
 from moldau.security.sasl.oauthbearer.token import ClaimRules, InvalidToken
-from tests.node.securing.secured import make_keys
+from tests.node.securing.secured import make_keys, overrides
 from tests.security.sasl.exchanges import NOW_MS
 from tests.security.sasl.tokens import jwk, jwks, token
 
@@ -96,14 +98,12 @@ async def until_valid(keys: TokenKeys, signed: str) -> None:
 
 def running(path: Path, test: Any, **more: Any) -> None:
     async def run() -> None:
-        with ThreadPoolExecutor(1) as executor:
-            settings = {"refresh_s": 3_600.0, "backoff_s": (0.01, 0.02), "executor": executor, **more}
-            keys = TokenKeys(path.as_uri(), ClaimRules(), **settings)
-            task = asyncio.create_task(keys.run())
-            try:
-                await asyncio.wait_for(test(keys), WAIT_S_MAX)
-            finally:
-                task.cancel()
+        keys = TokenKeys(path.as_uri(), ClaimRules(), **{"refresh_s": 3_600.0, "backoff_s": (0.01, 0.02), **more})
+        task = asyncio.create_task(keys.run())
+        try:
+            await asyncio.wait_for(test(keys), WAIT_S_MAX)
+        finally:
+            task.cancel()
 
     asyncio.run(run())
 
@@ -150,3 +150,31 @@ def test_a_token_of_a_new_key_makes_the_keys_be_fetched_earlier_but_not_often(tm
         await until_valid(keys, token("ES256"))
 
     running(path, test, clock=lambda: now_s[0])
+
+
+def test_an_issuer_that_does_not_answer_holds_up_no_handshake_and_no_stop(tmp_path: Path) -> None:
+    keys = make_keys(tmp_path)
+    sasl = [f"S{number}" for number in range(os.cpu_count() or 1)]  # each fetches, and no more threads shake hands
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        changed = {
+            "listeners": ",".join(f"{name}://127.0.0.1:0" for name in ["PLAINTEXT", "SSL", *sasl]),
+            "listener.security.protocol.map": ",".join(
+                ["PLAINTEXT:PLAINTEXT", "SSL:SSL", *(f"{name}:SASL_PLAINTEXT" for name in sasl)]
+            ),
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "sasl.oauthbearer.jwks.endpoint.url": f"https://localhost:{silent.getsockname()[1]}/keys",
+        }
+        with moldau.run(overrides={**overrides(keys), **changed}) as broker:
+            held = [silent.accept()[0] for _ in sasl]
+            begun_s = time.monotonic()
+            address = broker.addresses["SSL"]
+            context = ssl.create_default_context(cafile=str(keys.trusted))
+            plain = socket.create_connection((address.host, address.port), WAIT_S_MAX)
+            with plain, context.wrap_socket(plain, server_hostname="localhost"):
+                shaken_s = time.monotonic() - begun_s
+            begun_s = time.monotonic()
+        stopped_s = time.monotonic() - begun_s
+        for one in held:
+            one.close()
+    assert shaken_s < token_keys.FETCH_S_MAX / 2
+    assert stopped_s < token_keys.FETCH_S_MAX / 2

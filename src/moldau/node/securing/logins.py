@@ -45,9 +45,7 @@ def check_logins(security: ListenerSecurity) -> None:
 
 
 def logins(security: ListenerSecurity, services: Services, executor: Executor, running: AsyncExitStack) -> Logins:
-    mechanisms = {
-        mechanism: _server(security, mechanism, services, executor, running) for mechanism in security.mechanisms
-    }
+    mechanisms = {mechanism: _server(security, mechanism, services, running) for mechanism in security.mechanisms}
     settings = LoginSettings(
         mechanisms,
         {mechanism: security.int("connections.max.reauth.ms", mechanism) for mechanism in mechanisms},
@@ -63,10 +61,10 @@ def logins(security: ListenerSecurity, services: Services, executor: Executor, r
 
 
 def _server(
-    security: ListenerSecurity, mechanism: str, services: Services, executor: Executor, running: AsyncExitStack
+    security: ListenerSecurity, mechanism: str, services: Services, running: AsyncExitStack
 ) -> Callable[[], SaslServer]:
     if mechanism == OAUTHBEARER:
-        return _token_server(security, executor, running)
+        return _token_server(security, running)
     if mechanism == GSSAPI:
         return _kerberos(security).begin
     if mechanism in _SCRAM:
@@ -102,18 +100,18 @@ def _kerberos(security: ListenerSecurity) -> KerberosListener:
     return KerberosListener(security)
 
 
-def _token_server(security: ListenerSecurity, executor: Executor, running: AsyncExitStack) -> Callable[[], SaslServer]:
+def _token_server(security: ListenerSecurity, running: AsyncExitStack) -> Callable[[], SaslServer]:
     # Imported where tokens are taken: what checks signatures takes longer to load than a broker to start.
     from moldau.security.sasl.oauthbearer.server import OAuthBearerServer
 
-    keys = _keys(security, executor)
+    keys = _keys(security)
     fetching = asyncio.get_running_loop().create_task(keys.run())
     running.callback(fetching.cancel)
     server = OAuthBearerServer(keys)
     return lambda: server
 
 
-def _keys(security: ListenerSecurity, executor: Executor) -> TokenKeys:
+def _keys(security: ListenerSecurity) -> TokenKeys:
     from moldau.node.securing.token_keys import TokenKeys
     from moldau.security.sasl.oauthbearer.token import ClaimRules
 
@@ -141,7 +139,6 @@ def _keys(security: ListenerSecurity, executor: Executor) -> TokenKeys:
         rules,
         refresh_s=seconds("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
         backoff_s=backoff,
-        executor=executor,
     )
 
 

@@ -1,7 +1,8 @@
 """The keys that OAUTHBEARER's tokens are signed with: from the URL of the configuration, and no other place.
 
 They are fetched again by the configured interval, and earlier, but not often, when a token names a key that is not
-among them: issuers replace keys.
+among them: issuers replace keys. Each fetch has a thread of its own: an issuer that does not answer keeps no handshake
+and no login waiting, and no broker from stopping.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import threading
 from collections.abc import Callable
-from concurrent.futures import Executor
+from functools import partial
 from http.client import HTTPException
 from time import monotonic
 from urllib.parse import urlsplit
@@ -76,7 +78,6 @@ class TokenKeys:
         *,
         refresh_s: float,
         backoff_s: tuple[float, float],
-        executor: Executor,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """`backoff_s` is how soon a failed fetch is tried again, at first and at most."""
@@ -84,7 +85,6 @@ class TokenKeys:
         self._rules = rules
         self._refresh_s = refresh_s
         self._backoff_s = backoff_s
-        self._executor = executor
         self._clock = clock
         self._validator: JwtValidator | None = None
         self._fetched_s = 0.0
@@ -124,4 +124,29 @@ class TokenKeys:
     async def _fetched(self) -> JwtValidator:
         self._is_wanted.clear()
         self._fetched_s = self._clock()
-        return await self._loop.run_in_executor(self._executor, fetch_validator, self._url, self._rules)
+        return await _in_a_thread_of_its_own(partial(fetch_validator, self._url, self._rules))
+
+
+async def _in_a_thread_of_its_own(work: Callable[[], JwtValidator]) -> JwtValidator:
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[JwtValidator] = loop.create_future()
+
+    def settle(result: JwtValidator | None, wrong: Exception | None) -> None:
+        if found.done():  # nobody waits any more
+            return
+        if result is not None:
+            found.set_result(result)
+        else:
+            found.set_exception(wrong or NoKeys("nothing was found"))
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except Exception as wrong:
+            failure = wrong
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the broker stopped
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, name="moldau-token-keys", daemon=True).start()
+    return await found
