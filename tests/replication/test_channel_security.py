@@ -16,7 +16,7 @@ import pytest
 from moldau.embedded.process import Address
 from moldau.replication.channel import AuthenticationFailed, BrokerChannel, ChannelError
 from moldau.replication.channel_security import ChannelSecurity
-from moldau.security.sasl.client_login import ClientCredentials
+from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
 from moldau.security.sasl.login import LoginSettings
 from moldau.security.sasl.plain import PlainServer
 from moldau.security.sasl.scram.credential import ScramMechanism
@@ -223,6 +223,27 @@ async def test_a_session_that_can_not_be_renewed_ends_its_connection() -> None:
             with pytest.raises(AuthenticationFailed):
                 await asking_on(channel)
     assert channel.told == []
+
+
+@pytest.mark.parametrize("logins_before", [0, 1])
+def test_credentials_that_became_wrong_end_a_login_and_a_connection(logins_before: int) -> None:
+    """What a broker logs in with is read for each login, and may have been changed to what nobody can use."""
+    given = [credentials("PLAIN")] * logins_before
+
+    def current() -> ClientCredentials:
+        if not given:
+            raise LoginFailed("the user that brokers log in with is not set")
+        return given.pop()
+
+    @on_a_brokers_loop
+    async def scenario() -> None:
+        security = ChannelSecurity(tls=None, credentials=current, client_id="b", chance=lambda: 0.0)
+        with LoginServer(replace(LOGINS, connections_max_reauth_ms={"PLAIN": BRIEF_MS})) as server:
+            async with channel_to(server, security) as channel:
+                with pytest.raises(AuthenticationFailed, match="is not set"):
+                    await asyncio.wait_for(asking_on(channel), 3 * BRIEF_MS / 1_000)
+
+    scenario()
 
 
 def test_a_plain_channel_loads_nothing_of_tls_and_sasl() -> None:

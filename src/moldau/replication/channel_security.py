@@ -57,7 +57,7 @@ class ChannelSecurity:
         # Nobody is known at the other end yet, so nobody may have much of this process's memory.
         allowed, connection.response_bytes_max = connection.response_bytes_max, ANSWER_BYTES_MAX
         try:
-            session = await self._log_in(connection, self._credentials(), host)
+            session = await self._log_in(connection, self._credentials, host)
         except BaseException:
             connection.fail(AuthenticationFailed("there was no login"))
             raise
@@ -84,8 +84,12 @@ class ChannelSecurity:
             raise AuthenticationFailed(f"TLS: {suite[0]} was negotiated, which ssl.cipher.suites does not have")
         return connection
 
-    async def _log_in(self, connection: Connection, credentials: ClientCredentials, host: str) -> Authenticated:
+    async def _log_in(
+        self, connection: Connection, current: Callable[[], ClientCredentials], host: str
+    ) -> Authenticated:
+        """With the credentials of the moment, which can be wrong themselves: the configuration may have changed."""
         try:
+            credentials = current()
             asking: Asking | Authenticated = begin_login(credentials, client_id=self._client_id, host=host)
             while isinstance(asking, Asking):
                 answer = await connection.send([asking.frame], asking.correlation_id)
@@ -120,7 +124,7 @@ class ChannelSecurity:
         connection.hold()
         try:
             async with asyncio.timeout(max(rest_s, REAUTHENTICATE_S_MIN)):
-                session = await self._log_in(connection, self._credentials(), host)
+                session = await self._log_in(connection, self._credentials, host)
         except TimeoutError:
             connection.fail(AuthenticationFailed("re-authentication took longer than the session"))
         except ChannelError as wrong:
