@@ -67,13 +67,11 @@ class Authorizer:
         """These are the ACLs from now on: a mapping that nobody changes, as an image has it."""
         if acls is self._acls:
             return
-        before = self._acls
-        removed = [acl for acl_id, acl in before.items() if acl_id not in acls]
-        added = [acl for acl_id, acl in acls.items() if acl_id not in before]
-        self._acls = acls
+        removed, added = _changes(self._acls, acls)
         if removed or added:
             self._index = self._index.changed(removed, added)
             self._rules.clear()
+        self._acls = acls
 
     def authorize(
         self, principal: Principal, host: str, operation: AclOperation, resource_type: ResourceType, name: str
@@ -146,6 +144,34 @@ class Authorizer:
         if len(self._rules) >= AUTHORIZATION_CACHE_ENTRIES_MAX:
             self._rules.clear()  # those that are asked for again come back for a few microseconds each
         self._rules[question] = rule
+
+
+def _changes(before: Mapping[AclId, Acl], after: Mapping[AclId, Acl]) -> tuple[list[Acl], list[Acl]]:
+    """What is gone and what is new. What both begin and end with is passed over, in microseconds for thousands.
+
+    An image is a copy of the one before, in the same order: only what is between has to be looked at one by one.
+    """
+    old, new = list(before), list(after)
+    same = _common(old, new)
+    old, new = old[same:], new[same:]
+    old.reverse()
+    new.reverse()
+    same = _common(old, new)
+    removed = [before[acl_id] for acl_id in reversed(old[same:]) if acl_id not in after]
+    added = [after[acl_id] for acl_id in reversed(new[same:]) if acl_id not in before]
+    return removed, added
+
+
+def _common(one: list[AclId], other: list[AclId]) -> int:
+    """With how many both begin. Whole stretches are compared, which are the same objects."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _rule_of(acl: Acl) -> MatchingRule:

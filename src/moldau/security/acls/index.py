@@ -35,8 +35,8 @@ class PatternAcls:
 
     literal: Mapping[str, tuple[Acl, ...]] = field(default_factory=dict)
     prefixed: Mapping[str, tuple[Acl, ...]] = field(default_factory=dict)
-    prefix_lengths: tuple[int, ...] = ()
-    """Of the prefixes, ascending: a name is cut to each and looked up, so their number counts and not that of ACLs."""
+    prefix_lengths: Mapping[int, int] = field(default_factory=dict)
+    """Of the prefixes, ascending, and how many have each: a name is cut to it and looked up, however many these are."""
 
     def __len__(self) -> int:
         return len(self.literal) + len(self.prefixed)
@@ -63,7 +63,13 @@ class PatternAcls:
         prefixed = _renamed(self.prefixed, _PREFIXED, removed, added)
         if prefixed is self.prefixed:
             return PatternAcls(literal, prefixed, self.prefix_lengths)
-        return PatternAcls(literal, prefixed, tuple(sorted({len(prefix) for prefix in prefixed})))
+        touched = {acl.resource_name for acls in (removed, added) for acl in acls if acl.pattern_type is _PREFIXED}
+        lengths = dict(self.prefix_lengths)
+        for name in touched:
+            lengths[len(name)] = lengths.get(len(name), 0) + (name in prefixed) - (name in self.prefixed)
+        return PatternAcls(
+            literal, prefixed, {length: lengths[length] for length in sorted(lengths) if lengths[length]}
+        )
 
 
 def _renamed(
