@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from moldau.broker.authorization import Authorization
 from moldau.broker.context import Context, Peer
 from moldau.broker.handlers.incremental_alter_configs import incremental_alter_configs
 from moldau.controller.settings.configs import AlterConfigOp, ResourceType
+from moldau.core.errors import ErrorCode
 from moldau.security.acls.authorizer import Authorizer
 from moldau.security.principals import ANONYMOUS
 from moldau.wire.api import ApiKey
@@ -32,6 +34,34 @@ class Certificates:
         self.looked_at += 1
 
 
+def services_of(certificates: Certificates, super_users: tuple[str, ...]) -> Any:
+    async def write(_: object) -> list[Any]:
+        return []
+
+    image = SimpleNamespace(broker_config=lambda _: {}, topics={})
+    config = SimpleNamespace(layers=SimpleNamespace(dynamic_default={}))
+    config.with_dynamic = lambda *_: config
+    return SimpleNamespace(
+        authorization=Authorization(Authorizer(super_users=frozenset(super_users))),
+        broker_id=0,
+        certificates=certificates,
+        config=config,
+        controller=SimpleNamespace(is_active=True, image=image, write=write),
+        forwarding=None,
+    )
+
+
+def alter(resources: list[AlterConfigsResource], services: Any) -> Any:
+    header: Any = SimpleNamespace(api_key=int(ApiKey.INCREMENTAL_ALTER_CONFIGS), api_version=1)
+    context = Context(services, header, Peer("PLAINTEXT", "10.0.0.1", 1, ANONYMOUS))
+    answer: Any = incremental_alter_configs.call(IncrementalAlterConfigsRequest(resources=resources), context)
+    return asyncio.run(answer)
+
+
+def change_of(kind: ResourceType, name: str, key: str) -> AlterConfigsResource:
+    return AlterConfigsResource(int(kind), name, [AlterableConfig(key, int(AlterConfigOp.SET), "/etc/shadow")])
+
+
 @pytest.mark.parametrize(
     ("super_users", "times_named", "looks"),
     [((), 1, 0), ((), 2, 0), (("User:ANONYMOUS",), 1, 1), (("User:ANONYMOUS",), 2, 0)],
@@ -40,26 +70,25 @@ def test_whoever_may_not_change_a_broker_learns_nothing_of_its_files(
     super_users: tuple[str, ...], times_named: int, looks: int
 ) -> None:
     certificates = Certificates()
-
-    async def write(_: object) -> list[Any]:
-        return []
-
-    image = SimpleNamespace(broker_config=lambda _: {})
-    config = SimpleNamespace(layers=SimpleNamespace(dynamic_default={}))
-    config.with_dynamic = lambda *_: config
-    services: Any = SimpleNamespace(
-        authorization=Authorization(Authorizer(super_users=frozenset(super_users))),
-        broker_id=0,
-        certificates=certificates,
-        config=config,
-        controller=SimpleNamespace(is_active=True, image=image, write=write),
-        forwarding=None,
-    )
-    header: Any = SimpleNamespace(api_key=int(ApiKey.INCREMENTAL_ALTER_CONFIGS), api_version=1)
-    change = AlterableConfig(KEY, int(AlterConfigOp.SET), "/etc/shadow")
-    resource = AlterConfigsResource(int(ResourceType.BROKER), "0", [change])
-    request = IncrementalAlterConfigsRequest(resources=[resource] * times_named)
-    context = Context(services, header, Peer("PLAINTEXT", "10.0.0.1", 1, ANONYMOUS))
-    answer: Any = incremental_alter_configs.call(request, context)
-    asyncio.run(answer)
+    alter([change_of(ResourceType.BROKER, "0", KEY)] * times_named, services_of(certificates, super_users))
     assert certificates.looked_at == looks
+
+
+def test_each_denial_is_told_and_audited_once(caplog: pytest.LogCaptureFixture) -> None:
+    resources = [
+        change_of(ResourceType.BROKER, "0", KEY),
+        change_of(ResourceType.BROKER, "1", KEY),
+        change_of(ResourceType.TOPIC, "orders", "retention.ms"),
+        change_of(ResourceType.BROKER_LOGGER, "0", "moldau"),
+    ]
+    with caplog.at_level(logging.INFO):
+        answer = alter(resources, services_of(Certificates(), ()))
+    expected = [
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ]
+    assert [each.error_code for each in answer.responses] == expected
+    audited = [each for each in caplog.messages if " is Denied operation = ALTER_CONFIGS " in each]
+    assert len(audited) == len(resources), audited

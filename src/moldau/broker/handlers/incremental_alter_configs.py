@@ -63,12 +63,12 @@ async def incremental_alter_configs(
         (loggers if is_ours else others).append(each)
     altered: list[AlteredResource] = []
     if context.services.certificates is not None:
-        from moldau.broker.certificate_changes import refused_certificates  # few brokers have listeners with TLS
+        from moldau.broker.certificate_changes import of_our_certificates, refused_certificates  # few brokers have any
 
         # Files are looked at only for those who may name them. What is named twice is refused whoever names it.
-        once = [each for each in others if times_named[each.type, each.name] == 1]
-        allowed = without(once, denied_changes(context, once))
-        altered = await refused_certificates(allowed, context.services)
+        ours = [each for each in of_our_certificates(others, context) if times_named[each.type, each.name] == 1]
+        altered = denied_changes(context, ours)
+        altered += await refused_certificates(without(ours, altered), context.services)
         others = [*without(others, altered)]
     altered += await _alter(others, validate_only=request.validate_only, context=context)
     denied = denied_changes(context, loggers)
