@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
@@ -33,13 +34,14 @@ def start_command(*arguments: str) -> list[str]:
 
 @contextmanager
 def started(
-    *arguments: str, cwd: Path, variables: Mapping[str, str] | None = None
+    *arguments: str, cwd: Path, variables: Mapping[str, str] | None = None, stdin: IO[bytes] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A broker's process and its port, once it has printed where it listens."""
     process = subprocess.Popen(
         start_command("--port", "0", *arguments),
         cwd=cwd,
         env={**os.environ, **(variables or {})},
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -144,7 +144,8 @@ def parse(arguments: list[str]) -> Namespace:
         metavar="SCRAM-SHA-256=[name=NAME,password=PASSWORD]",
         action="append",
         default=[],
-        help="a user of a cluster that begins with this start; may be repeated",
+        help="a user of a cluster that begins with this start; may be repeated. @FILE has one on each line, @- is "
+        "standard input: passwords on a command line are seen by others",
     )
     parser.add_argument(
         "--secure",
@@ -153,7 +154,10 @@ def parse(arguments: list[str]) -> Namespace:
     )
     add_logging(parser)
     add_programs_options(parser)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if "@-" in options.add_scram and (options.brokers != 1 or options.stop_with_stdin):
+        parser.error("--add-scram: several brokers have no standard input to read from; name a file")
+    return options
 
 
 def add_programs_options(parser: ArgumentParser) -> None:
@@ -270,14 +274,14 @@ async def run(config: BrokerConfig, options: Namespace, *, begun_s: float) -> No
 def first_users(options: Namespace) -> FirstUsers | None:
     if not options.add_scram and not is_secured(options):
         return None
-    from moldau.node.securing.first_users import FirstUsers, parse_credential
+    from moldau.node.securing.first_users import FirstUsers, read_credentials
 
     standing: list[CredentialUpsertion] = []
     if is_secured(options):
         from moldau.node.securing.secure_start import standing_users
 
         standing = standing_users(options.secured_by)
-    return FirstUsers([parse_credential(each) for each in options.add_scram], standing)
+    return FirstUsers(read_credentials(options.add_scram), standing)
 
 
 def place_of(config: BrokerConfig, options: Namespace) -> Place | None:

@@ -3,7 +3,9 @@
     SCRAM-SHA-256=[name=admin,password=secret]
     SCRAM-SHA-512=[name=admin,iterations=8192,salt="c2FsdA==",saltedpassword="..."]
 
-They are written with the cluster's metadata, when that begins: a user who was taken away since does not come back.
+A value that begins with @ names a file with one of these on each line, or standard input, @-: the command line is seen
+by others. They are written with the cluster's metadata, when that begins: a user who was taken away since does not come
+back.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import binascii
 import logging
 import os
+import sys
 from base64 import b64decode
 from collections.abc import Sequence
 from functools import partial
@@ -25,14 +28,37 @@ from moldau.controller.settings.scram_credentials import (
 )
 from moldau.core.config.definitions import UnreadableInput
 from moldau.core.errors import ErrorCode
+from moldau.core.limits import KIB
 from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
 from moldau.security.sasl.scram.keys import SALT_BITS, kafka_salt, salted_password
 
 LOGGER = logging.getLogger(__name__)
 
 OPTION = "--add-scram"
+FILE_BYTES_MAX = 256 * KIB  # some thousand users
 _FORM = "expected SCRAM-SHA-256=[name=NAME,password=PASSWORD] or the same of SCRAM-SHA-512"
 _PARTS = ("name", "password", "iterations", "salt", "saltedpassword")
+
+
+def read_credentials(given: Sequence[str]) -> list[CredentialUpsertion]:
+    """UnreadableInput, which quotes nothing but the name of a file."""
+    return [parse_credential(each) for text in given for each in (_lines(text[1:]) if text[:1] == "@" else [text])]
+
+
+def _lines(name: str) -> list[str]:
+    try:
+        with open(sys.stdin.fileno() if name == "-" else name, "rb", closefd=name != "-") as file:
+            content = file.read(FILE_BYTES_MAX + 1).decode()
+    except (OSError, ValueError) as wrong:
+        raise _wrong(
+            f"{name or 'a file'} can't be read: {getattr(wrong, 'strerror', None) or 'it is no text'}"
+        ) from None
+    if len(content) > FILE_BYTES_MAX:
+        raise _wrong(f"{name} has more than {FILE_BYTES_MAX} bytes")
+    lines = [line for each in content.splitlines() if (line := each.strip()) and not line.startswith("#")]
+    if not lines:
+        raise _wrong(f"{name} has nobody in it")
+    return lines
 
 
 def parse_credential(text: str) -> CredentialUpsertion:
