@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from moldau.security.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
+    from collections.abc import Coroutine, Iterable, Set
     from concurrent.futures import Executor
 
     from moldau.broker.authorization import Authorization
@@ -122,6 +123,9 @@ class Peer:
         return f"{self.host}:{self.port}"
 
 
+T = TypeVar("T")
+
+
 class Context:
     """One request's surroundings. Not a dataclass: one is made per request, on the data path."""
 
@@ -136,6 +140,10 @@ class Context:
     @property
     def principal(self) -> Principal:
         return self.peer.principal
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        """Go on in a task of its own, whose time is that of the request where clients have quotas of time."""
+        return asyncio.ensure_future(work)
 
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, is_audited: bool = True) -> bool:
         """Whether whoever asks may do this; a denial is a line in the audit log, unless nobody was refused by it."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -19,9 +21,10 @@ from moldau.broker.network.listener import ConnectionLimits, Listener
 from moldau.broker.quotas.clients import ClientQuotas
 from moldau.broker.quotas.rates import Windows
 from moldau.broker.quotas.throttling import Stopwatch, Throttling
-from moldau.broker.requests.answers import Encoded, Relayed
+from moldau.broker.requests.answers import Encoded, Relayed, in_turn
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.settings.quotas import quota_entity
+from moldau.coordinator.long_work import LongWork
 from moldau.core.clock import monotonic_ms
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import encode, is_flexible
@@ -31,7 +34,6 @@ from moldau.wire.schema import Message
 from tests.hostile.attacker import framed
 
 WAIT_S_MAX = 20.0
-NO_SERVICES = cast("Services", None)  # none of the handlers here needs one
 HEARTBEAT_VERSION = 3  # with a throttle time
 PAUSE_MS = 300
 LONG_PAUSE_MS = 3_600_000  # nobody waits for its end
@@ -57,6 +59,33 @@ async def in_a_thread(_: HeartbeatRequest, context: Context) -> Encoded[Heartbea
 @api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
 async def elsewhere(_: HeartbeatRequest, context: Context) -> Relayed:
     return Relayed(struct.pack(">iih", context.header.correlation_id, 0, 0))
+
+
+BUSY_S = 0.1
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+def busy_in_a_task(request: HeartbeatRequest, context: Context) -> asyncio.Future[Any]:
+    return context.start(work_of(request, context))
+
+
+async def work_of(_: HeartbeatRequest, __: Context) -> HeartbeatResponse:
+    until_s = time.perf_counter() + BUSY_S
+    while time.perf_counter() < until_s:
+        pass
+    return HeartbeatResponse()
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+def busy_item_by_item(request: HeartbeatRequest, context: Context) -> Any:
+    return in_turn(range(100), spend, lambda _: HeartbeatResponse(), context)
+
+
+def spend(_: int) -> int:
+    until_s = time.perf_counter() + BUSY_S / 100
+    while time.perf_counter() < until_s:
+        pass
+    return 0
 
 
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
@@ -92,7 +121,8 @@ async def limited(
     """A client that pauses this long after each request, unless it has other limits."""
     clients = ClientQuotas(monotonic_ms, windows=Windows(2, pause_ms), mutation_windows=Windows())
     clients.limit({quota_entity([("client-id", "app")]): values or {"request_percentage": 1e-9}})
-    dispatch = Dispatch(table, NO_SERVICES)
+    services = SimpleNamespace(long_work=LongWork())  # the handlers here need no other
+    dispatch = Dispatch(table, cast("Services", services))
     dispatch.limit(Throttling(clients))
     listener = Listener("PLAINTEXT")
     listener.bind("127.0.0.1", 0)
@@ -220,6 +250,18 @@ def large_topic() -> TopicProduceData:
 async def answer_to(reader: StreamReader, correlation_id: int) -> None:
     (size,) = struct.unpack(">i", await reader.readexactly(4))
     assert struct.unpack_from(">i", await reader.readexactly(size))[0] == correlation_id
+
+
+@pytest.mark.parametrize("row", [busy_in_a_task, busy_item_by_item], ids=lambda row: row.call.__name__)
+def test_work_that_a_handler_starts_counts_as_its_own(row: Api) -> None:
+    """The largest requests are answered by such: uncounted, they would be free."""
+
+    async def test() -> None:
+        async with limited(row, request_percentage=10.0) as (_, reader, writer):
+            writer.write(heartbeats(1))
+            assert await throttle_ms_of(reader, 1) > 0
+
+    run(test)
 
 
 def test_only_the_time_in_which_a_request_runs_is_counted() -> None:

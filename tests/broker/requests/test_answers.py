@@ -13,11 +13,12 @@ from typing import cast
 import pytest
 
 import moldau
-from moldau.broker.context import Context
+from moldau.broker.context import Context, Peer, Services
 from moldau.broker.requests.answers import ROWS_MAX, Encoded, in_thread, in_turn
 from moldau.coordinator.long_work import SLICE_S, LongWork
 from moldau.core.errors import ErrorCode
 from moldau.wire.codec import decode
+from moldau.wire.frame import RequestHeader
 from moldau.wire.messages import CreateTopicsRequest, DeleteGroupsRequest, DescribeGroupsRequest, FindCoordinatorRequest
 from moldau.wire.messages.create_topics import CreatableTopic
 from moldau.wire.messages.list_groups import ListedGroup, ListGroupsResponse
@@ -37,7 +38,8 @@ WAIT_S_MAX = 20.0
 
 def context() -> Context:
     services = SimpleNamespace(long_work=LongWork(), executor=ThreadPoolExecutor(1), computing=ThreadPoolExecutor(1))
-    return cast(Context, SimpleNamespace(services=services, version=VERSION))
+    header = SimpleNamespace(api_version=VERSION)
+    return Context(cast(Services, services), cast(RequestHeader, header), Peer("PLAINTEXT", "127.0.0.1", 1))
 
 
 def shape(names: list[str]) -> ListGroupsResponse:

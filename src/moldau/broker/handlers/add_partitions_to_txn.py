@@ -6,7 +6,6 @@ ask with `verify_only` whether partitions are added already.
 
 from __future__ import annotations
 
-import asyncio
 from asyncio import Future
 from collections.abc import Mapping, Set
 
@@ -64,7 +63,7 @@ def _add(
     if context.version < BATCHED_SINCE:  # later ones are for brokers only
         denied = context.denied(WRITE, TOPIC, (topic.name for topic in transaction.topics))
     if sum([1 + len(topic.partitions) for topic in transaction.topics]) > ROWS_MAX:
-        return asyncio.ensure_future(_add_many(transaction, denied, context))
+        return context.start(_add_many(transaction, denied, context))
     checked = _check(transaction, context.services.controller.image, denied, context.version)
     if isinstance(checked, AddPartitionsToTxnResult):
         return checked

@@ -51,7 +51,7 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     services, version = context.services, context.version
     topics = request.topics
     if topics and (len(topics) > 1 or len(topics[0].partitions) > MANY) and _asks_for_many(request):
-        return asyncio.ensure_future(_plan_many(request, context))
+        return context.start(_plan_many(request, context))
     plan = services.fetch_sessions.plan(request, version, services.clock.elapsed_ms())
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
@@ -61,11 +61,11 @@ def fetch(request: FetchRequest, context: Context) -> Answer:
     else:
         allowed = services.authorization.read([*plan.wanted.values()], terms, context)
         if allowed is None:
-            return asyncio.ensure_future(_judge_many(request, plan, terms, context))
+            return context.start(_judge_many(request, plan, terms, context))
         reading = allowed
     if reading.to_read or len(plan.wanted) > MANY:
         wanted = list(plan.wanted.values())
-        return asyncio.ensure_future(_fetch_many(request, plan, wanted, reading, terms=terms, context=context))
+        return context.start(_fetch_many(request, plan, wanted, reading, terms=terms, context=context))
     if request.max_wait_ms <= 0 or reading.size_bytes >= terms.bytes_min or reading.must_be_told or not plan.wanted:
         response = _answer(plan, reading, terms, context)
         return response if reading.size_bytes == 0 else _from_cache(response, reading, services)
@@ -145,9 +145,9 @@ def _delay(
             wanted = [*wanted]
             again = authorization.read(wanted, terms, context)
             if again is None:
-                return _later(_judge_and_finish(wanted, plan, terms, context))
+                return _later(_judge_and_finish(wanted, plan, terms, context), context)
         if again.to_read:  # so much that it takes long: no need to count whether it is enough
-            return _later(_finish(plan, again, terms, context))
+            return _later(_finish(plan, again, terms, context), context)
         if not (is_last or again.must_be_told or again.size_bytes >= terms.bytes_min):
             return None
         response = _answer(plan, again, terms, context)
@@ -160,10 +160,10 @@ def _delay(
 
 
 def _later(
-    finishing: Coroutine[Any, Any, FetchResponse | Encoded[FetchResponse]],
+    finishing: Coroutine[Any, Any, FetchResponse | Encoded[FetchResponse]], context: Context
 ) -> DelayedResponse[FetchResponse | Encoded[FetchResponse]]:
     later: DelayedResponse[FetchResponse | Encoded[FetchResponse]] = DelayedResponse()
-    later.follow(asyncio.ensure_future(finishing))
+    later.follow(context.start(finishing))
     return later
 
 

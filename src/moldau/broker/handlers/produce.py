@@ -95,11 +95,11 @@ def produce(request: ProduceRequest, context: Context) -> Answer:
     is_for_one = len(topics_asked) < 2 and not (topics_asked and len(topics_asked[0].partition_data) > 1)
     if not is_for_one and sum(len(topic.partition_data) for topic in topics_asked) > PARTITIONS_AT_ONCE:
         own_records(request)
-        return asyncio.ensure_future(_store_in_slices(request, work, context))
+        return context.start(_store_in_slices(request, work, context))
     long = _long_batches(request, work)
     if long:
         own_records(request)
-        return asyncio.ensure_future(_store_opened(request, work, context, long))
+        return context.start(_store_opened(request, work, context, long))
     topics: list[TopicProduceResponse] = []
     for topic in request.topic_data:
         if topic.partition_data:
@@ -109,7 +109,7 @@ def produce(request: ProduceRequest, context: Context) -> Answer:
             topics.append(row)
     if work.delayed is not None:
         work.delayed.own_records()
-        answer: asyncio.Future[Any] = asyncio.ensure_future(_respond_later(topics, work, context, work.delayed))
+        answer: asyncio.Future[Any] = context.start(_respond_later(topics, work, context, work.delayed))
         if work.delayed.unverified:  # also when it is cancelled before it begins
             answer.add_done_callback(work.delayed.release)
         return answer

@@ -108,7 +108,7 @@ def _commit(
     if isinstance(answer, Future):
         producers = partition.log.producers
         guard = producers.guard(request.producer_id)
-        return asyncio.ensure_future(
+        return context.start(
             _commit_admitted(request, accepted, answer, context=context, where=where, producers=producers, guard=guard)
         )
     return _commit_now(request, accepted, answer, context)

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Generator
 from functools import partial
 from time import perf_counter_ns
 from types import coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from moldau.broker.context import Context
 from moldau.broker.network.outbox import Part
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from moldau.broker.context import Peer, Services
     from moldau.broker.requests.dispatch import Dispatch
     from moldau.wire.frame import RequestHeader
+
+T = TypeVar("T")
 
 # What brokers ask of each other, and nobody else may where there is an authorizer.
 _OF_BROKERS = frozenset(
@@ -44,9 +46,10 @@ class Stopwatch:
         self.spent_ns = 0
         self.is_exempt = False
 
-    async def timed(self, work: Coroutine[Any, Any, Any]) -> Any:
+    async def timed(self, work: Coroutine[Any, Any, T]) -> T:
         """Run this, and count the time in which it runs and not that in which it waits."""
-        return await self._steps(work)
+        result: T = await self._steps(work)
+        return result
 
     @coroutine
     def _steps(self, work: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -73,6 +76,9 @@ class LimitedContext(Context):
     def __init__(self, stopwatch: Stopwatch, services: Services, header: RequestHeader, peer: Peer) -> None:
         super().__init__(services, header, peer)
         self.stopwatch = stopwatch
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        return asyncio.ensure_future(self.stopwatch.timed(work))
 
 
 class LimitedAnswer(Unanswered):

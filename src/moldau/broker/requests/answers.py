@@ -81,11 +81,11 @@ def in_turn(
     left = iter(items)
     answers: list[A | Future[A]] = []
     if not _go_on(left, ask, answers):
-        return asyncio.ensure_future(_finish(left, ask, answers, shape=shape, rows=rows, context=context))
+        return context.start(_finish(left, ask, answers, shape=shape, rows=rows, context=context))
     ready = [answer for answer in answers if not isinstance(answer, Future)]
     if len(ready) == len(answers) and rows(ready) <= ROWS_MAX:
         return shape(ready)
-    return asyncio.ensure_future(_finish(left, ask, answers, shape=shape, rows=rows, context=context))
+    return context.start(_finish(left, ask, answers, shape=shape, rows=rows, context=context))
 
 
 def _go_on(left: Iterator[T], ask: Callable[[T], A | Future[A]], answers: list[A | Future[A]]) -> bool:
