@@ -13,6 +13,7 @@ from moldau.broker.network.connection import Connection
 from moldau.broker.network.inbox import Inbox
 from moldau.broker.network.outbox import Outbox, Part
 from moldau.broker.network.refusals import Refusals
+from moldau.broker.network.secured.login_inbox import LoginInbox
 from moldau.broker.network.turns import Turns
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.broker.requests.logging_in import LoginGate
@@ -57,7 +58,23 @@ class SecuredConnection(Connection):
         )
         if gate is not None:
             gate.on_login = self._logged_in
+        if isinstance(inbox, LoginInbox):
+            inbox.on_evicted = self._evicted
         self._receive_pending_soon()  # what came with the last words of the handshake
+
+    def close(self) -> None:
+        if isinstance(self._inbox, LoginInbox):
+            self._inbox.on_evicted = None
+        super().close()
+
+    def _evicted(self) -> None:
+        """Not at once: another connection is in the middle of something."""
+        self._loop.call_soon(self._give_up, "others before a login need the memory of its frame, and it began first")
+
+    def _give_up(self, why: str) -> None:
+        if not self.closed:
+            self._refusals.not_admitted(self.peer, why)
+            self.close()
 
     def _logged_in(self, principal: Principal) -> None:
         self.peer = replace(self.peer, principal=principal)

@@ -10,7 +10,7 @@ from moldau.broker.network.inbox import Inbox
 from moldau.broker.network.listener import Guest, Hall
 from moldau.broker.network.secured.connection import SecuredConnection
 from moldau.broker.network.secured.handshakes import Handshake, ListenerTls
-from moldau.broker.network.secured.login_inbox import LoginInbox
+from moldau.broker.network.secured.login_inbox import LoginInbox, LoginMemory
 from moldau.broker.requests.logging_in import LoginGate, Logins
 from moldau.security.principals import Principal
 from moldau.security.tls.outbox import new_scratch
@@ -22,6 +22,7 @@ class SecuredDoor:
     tls: ListenerTls | None
     logins: Logins | None
     _scratch: memoryview = field(default_factory=new_scratch)
+    _login_memory: LoginMemory = field(default_factory=LoginMemory)
 
     def let_in(self, sock: socket.socket, peer: Peer, hall: Hall) -> Guest:
         if self.tls is None:
@@ -38,7 +39,9 @@ class SecuredDoor:
         frame_bytes_max = hall.allowed.frame_bytes_max
         inbox, gate = Inbox(hall.scratch, frame_bytes_max=frame_bytes_max, budget=hall.budget), None
         if self.logins is not None:
-            inbox = LoginInbox(hall.scratch, frame_bytes_max=frame_bytes_max, budget=hall.budget)
+            inbox = LoginInbox(
+                hall.scratch, frame_bytes_max=frame_bytes_max, budget=hall.budget, memory=self._login_memory
+            )
             gate = LoginGate(self.logins, hall.dispatch, inbox)
         return SecuredConnection(
             stream,

@@ -1,29 +1,69 @@
-"""Frames of a client that may not have logged in: short ones, and bare tokens among them."""
+"""Frames of a client that may not have logged in: short ones, and bare tokens among them.
+
+What strangers send counts against memory of their own, and not against that of clients who are known. When there is
+too much of it, the one that began first is given up: an honest login takes milliseconds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
+from typing import Final
 
 from moldau.broker.network.frame_budget import FrameBudget
 from moldau.broker.network.inbox import FRAME_BYTES_MIN, Inbox
 from moldau.core.errors import ProtocolViolation
+from moldau.core.limits import KIB, MIB
 from moldau.wire.frame import SIZE_BYTES
 
 TOKEN_BYTES_MIN = 1  # of SaslHandshake v0, without a header
+LOGINS_BYTES_MAX: Final = 16 * MIB  # of a listener's frames before a login that have not arrived whole
+FREE_LOGIN_BYTES: Final = 4 * KIB  # a buffer up to this size is not counted: passwords and most tokens need no more
 _SIZE = Struct(">i")
 
 
-class LoginInbox(Inbox):
-    __slots__ = ("_bytes_max", "_bytes_min", "_logged_in_bytes_max")
+class LoginMemory:
+    """Who of those that have not logged in holds how much of a listener's memory."""
 
-    def __init__(self, scratch: memoryview, *, frame_bytes_max: int, budget: FrameBudget) -> None:
+    __slots__ = ("_bytes_max", "_held", "_held_bytes")
+
+    def __init__(self, bytes_max: int = LOGINS_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._held: dict[LoginInbox, int] = {}
+        self._held_bytes = 0
+
+    def take(self, inbox: LoginInbox, size: int) -> None:
+        """All that it holds from now on. If this is too much together, whoever came first is told to go."""
+        self._held_bytes += size - self._held.get(inbox, 0)
+        self._held[inbox] = size
+        while self._held_bytes > self._bytes_max and len(self._held) > 1:
+            first = next(iter(self._held))
+            self.give_back(first)
+            if first.on_evicted is not None:
+                first.on_evicted()
+
+    def give_back(self, inbox: LoginInbox) -> None:
+        self._held_bytes -= self._held.pop(inbox, 0)
+
+
+class LoginInbox(Inbox):
+    __slots__ = ("_bytes_max", "_bytes_min", "_logged_in_bytes_max", "_memory", "on_evicted")
+
+    def __init__(
+        self, scratch: memoryview, *, frame_bytes_max: int, budget: FrameBudget, memory: LoginMemory | None = None
+    ) -> None:
         super().__init__(scratch, frame_bytes_max=frame_bytes_max, budget=budget)
+        self.on_evicted: Callable[[], None] | None = None
+        """Told when its memory is given to others: it has to be closed, and soon."""
+        self._memory = memory or LoginMemory()
         self._logged_in_bytes_max = frame_bytes_max
         self._bytes_min = FRAME_BYTES_MIN
         self._bytes_max: int | None = frame_bytes_max
 
     def expect(self, bytes_max: int | None, *, is_token: bool) -> None:
         """How long the next frame may be; None where the limit of a client that has logged in holds."""
+        if bytes_max is None:
+            self._memory.give_back(self)
         self._bytes_max = bytes_max
         self._bytes_min = TOKEN_BYTES_MIN if is_token else FRAME_BYTES_MIN
         self._frame_bytes_max = self._logged_in_bytes_max if bytes_max is None else bytes_max
@@ -46,3 +86,14 @@ class LoginInbox(Inbox):
         start = at + SIZE_BYTES
         self._at = start + size
         return view[start : start + size]
+
+    def _take(self, size: int) -> bool:
+        if self._bytes_max is None:
+            return super()._take(size)
+        if size > FREE_LOGIN_BYTES:
+            self._memory.take(self, size)
+        return True
+
+    def _give_back(self) -> None:
+        self._memory.give_back(self)
+        super()._give_back()
