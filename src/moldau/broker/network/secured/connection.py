@@ -68,7 +68,9 @@ class SecuredConnection(Connection):
         super().close()
 
     def _evicted(self) -> None:
-        """Not at once: another connection is in the middle of something."""
+        """What it sent is gone, so nothing more is read. Closed in the next turn: another connection has this one."""
+        self._reading = False
+        self._loop.remove_reader(self._socket.fileno())
         self._loop.call_soon(self._give_up, "others before a login need the memory of its frame, and it began first")
 
     def _give_up(self, why: str) -> None:

@@ -33,12 +33,15 @@ class LoginMemory:
         self._held_bytes = 0
 
     def take(self, inbox: LoginInbox, size: int) -> None:
-        """All that it holds from now on. If this is too much together, whoever came first is told to go."""
+        """All that it holds from now on. If this is too much together, whoever came first of the others loses theirs.
+
+        At once, and not when they are closed: one turn of the loop may read from hundreds.
+        """
         self._held_bytes += size - self._held.get(inbox, 0)
         self._held[inbox] = size
         while self._held_bytes > self._bytes_max and len(self._held) > 1:
-            first = next(iter(self._held))
-            self.give_back(first)
+            first = next(each for each in self._held if each is not inbox)
+            first.close()
             if first.on_evicted is not None:
                 first.on_evicted()
 
