@@ -21,6 +21,7 @@ from moldau.controller.records import (
 from moldau.controller.settings.scram_credentials import (
     CredentialDeletion,
     CredentialUpsertion,
+    CurrentFakes,
     ImageCredentials,
     UserCredentials,
     UserResult,
@@ -31,7 +32,7 @@ from moldau.controller.settings.scram_credentials import (
 from moldau.core.errors import ErrorCode
 from moldau.security.sasl.scram.client import ScramClient
 from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
-from moldau.security.sasl.scram.keys import FakeCredentials, make_credential, salted_password
+from moldau.security.sasl.scram.keys import FakeCredentials, kafka_salt, make_credential, salted_password
 from moldau.security.sasl.scram.server import ScramServer
 from tests.controller.clusters import cluster
 from tests.security.sasl.exchanges import run
@@ -220,9 +221,34 @@ def test_made_up_credentials_come_from_a_secret_that_is_kept_with_the_first_user
 
     first = with_secret(cluster(), "alice", b"one")
     second = with_secret(first, "bob", b"another")
-    assert fake_credentials(first) == fake_credentials(second) == FakeCredentials(b"one")
+    assert fake_credentials(first) == fake_credentials(second)
+    assert fake_credentials(first).secret == b"one"
     restored = apply(ClusterImage(), tuple(snapshot_records(second)))
-    assert fake_credentials(restored) == FakeCredentials(b"one")
+    assert fake_credentials(restored) == fake_credentials(first)
+
+
+def test_made_up_credentials_look_like_those_that_exist() -> None:
+    """Salts and iterations are of the tool that made a user: others would tell who is made up."""
+    users = [
+        CredentialUpsertion("alice", ScramMechanism.SHA_256, 4_096, kafka_salt(1 << 129), b"x" * 32),
+        CredentialUpsertion("bob", ScramMechanism.SHA_256, 8_192, bytes(range(64)), b"x" * 32),
+        CredentialUpsertion("carol", ScramMechanism.SHA_512, 4_096, b"short", b"x" * 64),
+    ]
+    image = apply(cluster(), decide_alter_scram_credentials(cluster(), (), users, new_secret=b"one").records)
+    fakes = CurrentFakes(lambda: image)
+    assert fakes() is fakes()
+
+    def shapes(mechanism: ScramMechanism) -> set[tuple[int, bool, int]]:
+        made = [fakes().credential(f"user-{number}", mechanism) for number in range(200)]
+        return {(len(each.salt), each.salt.isalnum(), each.iterations) for each in made}
+
+    assert {(length // 20, iterations) for length, _, iterations in shapes(ScramMechanism.SHA_256)} == {
+        (1, 4_096),
+        (3, 8_192),
+    }
+    assert {(length, iterations) for length, _, iterations in shapes(ScramMechanism.SHA_512)} == {(5, 4_096)}
+    twice = [fakes().credential("dave", ScramMechanism.SHA_256) for _ in range(2)]
+    assert twice[0] == twice[1]
 
 
 def test_nobody_sees_or_becomes_the_user_whose_credential_is_the_secret() -> None:

@@ -190,7 +190,29 @@ class ImageCredentials:
 
 def fake_credentials(image: ClusterImage) -> FakeCredentials:
     """For users who do not exist; the same on every broker. While nobody exists there is nothing to hide."""
-    from moldau.security.sasl.scram.keys import FakeCredentials
+    from moldau.security.sasl.scram.keys import FakeCredentials, shape_of
 
     kept = image.scram_credentials.get(NOBODY, {}).get(ScramMechanism.SHA_256)
-    return FakeCredentials(b"" if kept is None else kept.server_key)
+    users = [credentials for user, credentials in image.scram_credentials.items() if user != NOBODY]
+    shapes = {
+        mechanism: tuple(sorted({shape_of(each[mechanism]) for each in users if mechanism in each}))
+        for mechanism in ScramMechanism
+    }
+    return FakeCredentials(b"" if kept is None else kept.server_key, shapes)
+
+
+class CurrentFakes:
+    """`fake_credentials` of the image of the moment, which looks at all users when one of them changed."""
+
+    __slots__ = ("_fakes", "_image", "_of")
+
+    def __init__(self, image: Callable[[], ClusterImage]) -> None:
+        self._image = image
+        self._of: object = None
+        self._fakes: FakeCredentials | None = None
+
+    def __call__(self) -> FakeCredentials:
+        image = self._image()
+        if self._fakes is None or image.scram_credentials is not self._of:
+            self._fakes, self._of = fake_credentials(image), image.scram_credentials
+        return self._fakes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from moldau.broker.context import Services
 from moldau.broker.requests.logging_in import Logins
-from moldau.controller.settings.scram_credentials import ImageCredentials, fake_credentials
+from moldau.controller.settings.scram_credentials import CurrentFakes, ImageCredentials
 from moldau.core.config.definitions import ConfigConflict, ConfigError
 from moldau.core.config.listener_security import JAAS_CONFIG, ListenerSecurity
 from moldau.security.jaas import InvalidJaasConfig, JaasPasswords, LoginModule, login_module
@@ -70,12 +70,9 @@ def _server(
     if mechanism in _SCRAM:
         scram = _SCRAM[mechanism]
         credentials = ImageCredentials(lambda: services.controller.image)
+        fakes = CurrentFakes(lambda: services.controller.image)
         return lambda: ScramServer(
-            scram,
-            credentials,
-            fake_credentials(services.controller.image),
-            secrets.token_urlsafe(NONCE_BYTES),
-            services.delegation_tokens,
+            scram, credentials, fakes(), secrets.token_urlsafe(NONCE_BYTES), services.delegation_tokens
         )
     module = _module(security, PLAIN)
     assert module is not None, "a start without PLAIN's users is refused"

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from moldau.security.sasl.scram.credential import ITERATIONS_MIN, ScramCredential, ScramMechanism
 
 SALT_BITS = 130  # Kafka's tools make salts of so many random bits, written in base 36: 26 characters or a few less
+SALT_CHARS_MIN, SALT_CHARS_MAX = 20, 26  # one in a billion is shorter
 BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+_DIGITS = BASE_36.encode()
 
 
 def salted_password(mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> bytes:
@@ -70,20 +74,39 @@ def kafka_salt(number: int) -> bytes:
     return digits.encode()
 
 
+class Shape(NamedTuple):
+    """What a challenge tells of a credential's origin: tools make salts of their own kinds."""
+
+    salt_bytes: int
+    """Of random bytes, as librdkafka makes 64; 0 for the digits of Kafka's tools."""
+    iterations: int
+
+
+KAFKA_SHAPE: Final = Shape(0, ITERATIONS_MIN)
+
+
+def shape_of(credential: ScramCredential) -> Shape:
+    is_kafkas = SALT_CHARS_MIN <= len(credential.salt) <= SALT_CHARS_MAX and not credential.salt.strip(_DIGITS)
+    return Shape(0 if is_kafkas else len(credential.salt), credential.iterations)
+
+
 @dataclass(frozen=True, slots=True)
 class FakeCredentials:
     """Credentials of users that don't exist: the same for a name whenever and wherever it is asked for.
 
-    All brokers of a cluster need the same secret, or the salts of two of them tell. The salts look like those of
-    Kafka's tools; whoever gives all users other iterations gives them here too.
+    All brokers of a cluster need the same secret, or the salts of two of them tell. Each looks like the credential of
+    somebody who exists: which of the shapes that there are it has depends on the name.
     """
 
     secret: bytes = field(repr=False)
-    iterations: int = ITERATIONS_MIN
+    shapes: Mapping[ScramMechanism, tuple[Shape, ...]] = field(default_factory=dict)
 
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
         asked = f"{mechanism.mechanism_name} {user}".encode()
-        number = int.from_bytes(hmac.digest(self.secret, b"salt " + asked, "sha256"), "big")
-        salt = kafka_salt(number)
+        shapes = self.shapes.get(mechanism) or (KAFKA_SHAPE,)
+        shape = shapes[int.from_bytes(hmac.digest(self.secret, b"shape " + asked, "sha256"), "big") % len(shapes)]
+        chance = hmac.digest(self.secret, b"salt " + asked, "sha256")
+        random = hashlib.shake_256(chance).digest(shape.salt_bytes)
+        salt = random or kafka_salt(int.from_bytes(chance, "big"))
         key = hmac.digest(self.secret, b"key " + asked, mechanism.hash_name)
-        return ScramCredential(salt, key, key, self.iterations)
+        return ScramCredential(salt, key, key, shape.iterations)
