@@ -123,7 +123,7 @@ def login_module(value: str, mechanism: str) -> LoginModule:
 def parse_jaas_config(value: str) -> list[LoginModule]:
     if len(value) > JAAS_CHARS_MAX:
         raise InvalidJaasConfig(f"{len(value)} characters; at most {JAAS_CHARS_MAX} are allowed")
-    reading = _Reading(list(_tokens(value)))
+    reading = _Reading(_tokens(value))
     modules = []
     while not reading.is_at_end:
         modules.append(_module(reading))
@@ -163,30 +163,31 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 class _Reading:
-    """The tokens of a value, one after the other."""
+    """The tokens of a value, one after the other; what follows a mistake is not read."""
 
     __slots__ = ("_next", "_tokens")
 
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: Iterator[_Token]) -> None:
         self._tokens = tokens
-        self._next = 0
+        self._next = next(tokens, None)
 
     @property
     def is_at_end(self) -> bool:
-        return self._next == len(self._tokens)
+        return self._next is None
 
     def take_text(self, otherwise: str) -> _Token:
-        token = None if self.is_at_end else self._tokens[self._next]
+        token = self._next
         if token is None or token.is_sign:
             where = "at the end" if token is None else f"at character {token.at + 1}"
             raise InvalidJaasConfig(f"{otherwise} ({where})")
-        self._next += 1
+        self._next = next(self._tokens, None)
         return token
 
     def take_sign(self, sign: str) -> bool:
         """Whether it is the next token."""
-        is_next = not self.is_at_end and self._tokens[self._next].is_sign and self._tokens[self._next].text == sign
-        self._next += is_next
+        is_next = self._next is not None and self._next.is_sign and self._next.text == sign
+        if is_next:
+            self._next = next(self._tokens, None)
         return is_next
 
 

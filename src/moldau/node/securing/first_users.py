@@ -10,7 +10,6 @@ back.
 
 from __future__ import annotations
 
-import binascii
 import logging
 import os
 import sys
@@ -98,7 +97,7 @@ def _iterations(text: str) -> int:
 def _decoded(key: str, text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         raise _wrong(f"{key} is not base64") from None
 
 

@@ -62,9 +62,9 @@ def _time(found: der.Element) -> int:
 
 def _alternative_names(content: bytes) -> list[str]:
     for extension in der.elements(der.expect(der.element(content), der.SEQUENCE).content):
-        kind, *values = der.elements(der.expect(extension, der.SEQUENCE).content)
-        if values and der.object_id(der.expect(kind, der.OBJECT_ID).content) == _SUBJECT_ALTERNATIVE_NAME:
-            names = der.element(der.expect(values[-1], der.OCTET_STRING).content)
+        held = list(der.elements(der.expect(extension, der.SEQUENCE).content))
+        if len(held) > 1 and der.object_id(der.expect(held[0], der.OBJECT_ID).content) == _SUBJECT_ALTERNATIVE_NAME:
+            names = der.element(der.expect(held[-1], der.OCTET_STRING).content)
             return [_general_name(name) for name in der.elements(der.expect(names, der.SEQUENCE).content)]
     return []
 

@@ -60,7 +60,7 @@ def _available(name: str) -> str:
     context = SSLContext(PROTOCOL_TLS_SERVER)
     try:
         context.set_ciphers(translated)
-    except SSLError:
+    except (SSLError, ValueError):  # the latter for characters that no name of one has
         found = False
     else:  # a word such as HIGH is no suite, but OpenSSL takes it
         found = translated in {each["name"] for each in context.get_ciphers()}

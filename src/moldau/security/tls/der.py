@@ -8,6 +8,7 @@ from typing import NamedTuple
 BOOLEAN, INTEGER, OCTET_STRING, OBJECT_ID, SEQUENCE, SET = 0x01, 0x02, 0x04, 0x06, 0x30, 0x31
 _LONG_TAG = 0x1F
 _LENGTH_BYTES_MAX = 4
+OBJECT_ID_BYTES_MAX = 128  # those in use have a dozen; one number of many thousand digits would take seconds
 
 
 class InvalidDer(ValueError):
@@ -54,6 +55,8 @@ def expect(found: Element | None, *tags: int) -> Element:
 
 def object_id(content: bytes) -> str:
     """Dotted decimals; the first byte holds two of them."""
+    if len(content) > OBJECT_ID_BYTES_MAX:
+        raise InvalidDer(f"an object identifier of {len(content)} bytes; allowed {OBJECT_ID_BYTES_MAX}")
     numbers, value = [], 0
     for byte in content:
         value = value << 7 | byte & 0x7F

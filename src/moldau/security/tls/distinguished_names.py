@@ -41,10 +41,10 @@ def _relative_name(content: bytes) -> str:
 
 
 def _attribute(content: bytes) -> str:
-    kind, *values = elements(content)
-    if len(values) != 1:
+    held = list(elements(content))
+    if len(held) != 2:
         raise InvalidDer("an attribute has a type and one value")
-    number, value = object_id(expect(kind, OBJECT_ID).content), values[0]
+    number, value = object_id(expect(held[0], OBJECT_ID).content), held[1]
     keyword = _KEYWORDS.get(number)
     if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or number}=#{value.raw.hex()}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
-from binascii import Error as InvalidBase64
+from bisect import bisect_left
 from typing import NamedTuple
 
 CERTIFICATES = ("CERTIFICATE", "X509 CERTIFICATE")
 _KEY = "PRIVATE KEY"
-_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----(.*?)-----END \1-----", re.DOTALL)
+_DASHES = "-----"
+_BEGIN = re.compile(rf"{_DASHES}BEGIN ([A-Z0-9 ]{{1,40}})(?={_DASHES})")
+_END = re.compile(rf"{_DASHES}END ([A-Z0-9 ]{{1,40}})(?={_DASHES})")
 _LINE_CHARS = 64
 
 
@@ -36,7 +38,7 @@ class Block(NamedTuple):
     def der(self) -> bytes:
         try:
             return b64decode("".join(self.body.split()), validate=True)
-        except InvalidBase64:
+        except ValueError:
             raise InvalidPem(f"what follows BEGIN {self.label} is not Base64") from None
 
     def text(self) -> str:
@@ -51,7 +53,19 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    return [Block(*found) for found in _BLOCK.findall(text)]
+    """From each BEGIN to the next END of the same label. One look at the text, however many have no END."""
+    ends: dict[str, list[int]] = {}
+    for found in _END.finditer(text):
+        ends.setdefault(found[1], []).append(found.start())
+    made, after = [], 0
+    for found in _BEGIN.finditer(text):
+        body_at, label_ends = found.end() + len(_DASHES), ends.get(found[1], [])
+        next_end = bisect_left(label_ends, body_at)
+        if found.start() >= after and next_end < len(label_ends):
+            end = label_ends[next_end]
+            made.append(Block(found[1], text[body_at:end]))
+            after = end + len(f"{_DASHES}END {found[1]}{_DASHES}")
+    return made
 
 
 def encoded(label: str, content: bytes) -> str:
