@@ -17,6 +17,7 @@ QOP = "auth"
 NONCE_COUNT = "00000001"
 
 _DIRECTIVE = re.compile(r'\s*([A-Za-z-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))\s*(?:,|\Z)')
+CHALLENGE_BYTES_MAX = 2_048  # RFC 2831, section 2.1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class _Verdict:
 
 
 def _directives(challenge: bytes) -> dict[str, str]:
+    if len(challenge) >= CHALLENGE_BYTES_MAX:
+        raise SaslError(f"a challenge of {len(challenge)} bytes; less than {CHALLENGE_BYTES_MAX} are allowed")
     try:
         text = challenge.decode()
     except UnicodeDecodeError:

@@ -57,7 +57,10 @@ def _time(found: der.Element) -> int:
     if len(text) != 15 or len(digits) != 14 or not digits.isdecimal():
         raise der.InvalidDer(f"{text!r} is no time of a certificate")
     year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
-    return timegm((year, month, day, int(digits[8:10]), int(digits[10:12]), int(digits[12:])))
+    try:
+        return timegm((year, month, day, int(digits[8:10]), int(digits[10:12]), int(digits[12:])))
+    except ValueError:
+        raise der.InvalidDer(f"{text!r} is no time of a certificate") from None
 
 
 def _alternative_names(content: bytes) -> list[str]:

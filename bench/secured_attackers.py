@@ -1,0 +1,197 @@
+"""Strangers at a broker with TLS and logins, for `python -m bench.attackers --secured`.
+
+The well-behaved client speaks TLS 1.3 and has logged in by SCRAM. Strangers come by the same listener, and those who
+fail to log in as fast as they can by one without TLS, where a handshake does not slow them down.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import selectors
+import socket
+import ssl
+import struct
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+from bench.attackers import OWN, Attack, create, place, run
+from moldau.security.sasl.scram.client import ScramClient
+from moldau.security.sasl.scram.credential import ScramMechanism
+from moldau.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+from tests.hostile.attacker import Address, Attacker, frame
+from tests.hostile.raw_tls import DATA, RawTls
+from tests.node.securing.secured import PASSWORDS, Secured, running_secured
+
+FAILURES_PER_S = 1_000
+AT_ONCE_MAX = 100
+STALLED = 600
+TLS13 = ssl.TLSVersion.TLSv1_3
+BEGUN_FRAME = (500_000).to_bytes(4, "big")
+
+
+class Strangers:
+    """What attacks need to know of the broker; each is a method that a process of its own runs."""
+
+    def __init__(self, secured: Secured) -> None:
+        self.trusted = Path(secured.keys.trusted)
+        self.plain = address_of(secured, "SASL_PLAINTEXT")
+
+    def stalled_handshakes(self, address: Address, stop: Event) -> None:
+        """More than may be under way; whoever is given up comes again."""
+        crowd: list[socket.socket] = []
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                one = socket.create_connection(address, 5)
+                one.send(b"\x16\x03\x01")
+                crowd.append(one)
+            if len(crowd) > STALLED:
+                crowd.pop(0).close()
+                time.sleep(0.001)
+
+    def handshakes_and_nothing_more(self, address: Address, stop: Event) -> None:
+        context = ssl.create_default_context(cafile=str(self.trusted))
+        while not stop.is_set():
+            with contextlib.suppress(OSError), socket.create_connection(address, 5) as plain:
+                context.wrap_socket(plain, server_hostname="localhost").close()
+
+    def garbage_instead_of_tls(self, address: Address, stop: Event) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(OSError), socket.create_connection(address, 5) as one:
+                one.sendall(bytes(range(256)) * 16)
+                one.recv(100)
+
+    def oversized_first_frames(self, address: Address, stop: Event) -> None:
+        """Announced as larger than may be, after a handshake of TLS."""
+        context = ssl.create_default_context(cafile=str(self.trusted))
+        while not stop.is_set():
+            with contextlib.suppress(OSError), socket.create_connection(address, 5) as plain:
+                one = context.wrap_socket(plain, server_hostname="localhost")
+                one.sendall(struct.pack(">i", 2**31 - 1) + bytes(1_000))
+                one.recv(100)
+                one.close()
+
+    def half_of_a_first_frame(self, _: Address, stop: Event) -> None:
+        """As large as may be, and never whole."""
+        half = struct.pack(">i", 524_288) + bytes(500_000)
+        crowd: list[Attacker] = []
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                crowd.append(Attacker(self.plain, wait_s=2))
+                crowd[-1].send(half)
+            if len(crowd) > STALLED:
+                crowd.pop(0).__exit__()
+
+    def key_updates(self, address: Address, stop: Event) -> None:
+        self._flood(address, stop, lambda peer: b"".join(peer.key_update() for _ in range(2_000)))
+
+    def key_updates_between_bytes(self, address: Address, stop: Event) -> None:
+        """With a byte now and then, which no limit of records in a row ends."""
+
+        def made(peer: RawTls) -> bytes:
+            between = (
+                b"".join([*(peer.key_update() for _ in range(7)), peer.record(DATA, b"x")]) for _ in range(2_000)
+            )
+            return peer.record(DATA, BEGUN_FRAME) + b"".join(between)
+
+        self._flood(address, stop, made)
+
+    def one_byte_in_a_record(self, address: Address, stop: Event) -> None:
+        self._flood(
+            address,
+            stop,
+            lambda peer: b"".join([peer.record(DATA, BEGUN_FRAME), *(peer.record(DATA, b"x") for _ in range(20_000))]),
+        )
+
+    def _flood(self, address: Address, stop: Event, made: Callable[[RawTls], bytes]) -> None:
+        while not stop.is_set():
+            with contextlib.suppress(OSError, AssertionError), socket.create_connection(address, 5) as one:
+                one.sendall(made(RawTls(one, self.trusted, TLS13)))
+
+    def failed_logins_by_plain(self, _: Address, stop: Event) -> None:
+        burst = frame(SaslHandshakeRequest("PLAIN"), 1) + frame(SaslAuthenticateRequest(b"\0alice\0wrong"), 2)
+        self._fail(stop, [burst])
+
+    def failed_logins_by_scram(self, _: Address, stop: Event) -> None:
+        first = b"n,,n=alice,r=a-nonce"
+        begin = frame(SaslHandshakeRequest("SCRAM-SHA-512"), 1) + frame(SaslAuthenticateRequest(first), 2)
+        last = b"c=biws,r=%s,p=" + base64.b64encode(bytes(64))
+        self._fail(stop, [begin, last])
+
+    def _fail(self, stop: Event, messages: list[bytes]) -> None:
+        """A thousand a second, if the broker answers so many."""
+        with selectors.DefaultSelector() as waiting:
+            begun_s, begun = time.monotonic(), 0
+            while not stop.is_set():
+                due = int((time.monotonic() - begun_s) * FAILURES_PER_S) - begun
+                for _ in range(min(due, AT_ONCE_MAX)):
+                    begun += 1
+                    one = socket.create_connection(self.plain, 5)
+                    one.sendall(messages[0])
+                    one.setblocking(False)
+                    waiting.register(one, selectors.EVENT_READ, messages[1:])
+                go_on(waiting)
+
+
+def go_on(waiting: selectors.BaseSelector) -> None:
+    for key, _ in waiting.select(0.001):
+        one = key.fileobj
+        assert isinstance(one, socket.socket)
+        told = b""
+        with contextlib.suppress(OSError):
+            told = one.recv(4096)
+        if told and key.data and b"r=a-nonce" in told:
+            nonce = told.split(b"r=", 1)[1].split(b",", 1)[0]
+            with contextlib.suppress(OSError):
+                one.sendall(frame(SaslAuthenticateRequest(key.data[0] % nonce), 2))
+            waiting.modify(one, selectors.EVENT_READ, ())
+        elif not told:
+            waiting.unregister(one)
+            one.close()
+
+
+def address_of(secured: Secured, protocol: str) -> Address:
+    found = secured.broker.addresses[protocol]
+    return found.host, found.port
+
+
+def known_client(secured: Secured) -> Attacker:
+    """Over TLS, logged in by SCRAM."""
+    client = Attacker(address_of(secured, "SASL_SSL"))
+    context = ssl.create_default_context(cafile=str(secured.keys.trusted))
+    client.socket = context.wrap_socket(client.socket, server_hostname="localhost")
+    client.ask(SaslHandshakeRequest("SCRAM-SHA-512"), 1)
+    step = ScramClient(ScramMechanism.SHA_512, "alice", PASSWORDS["alice"], "client-nonce").evaluate(b"")
+    while step is not None:
+        answer = client.ask(SaslAuthenticateRequest(step.token), 2)
+        assert answer.error_code == 0, answer
+        step = step.next.evaluate(bytes(answer.auth_bytes))
+    return client
+
+
+def run_all(names: list[str], seconds: float) -> int:
+    with tempfile.TemporaryDirectory() as folder, running_secured(Path(folder)) as secured:
+        strangers = Strangers(secured)
+        every: list[Attack] = [
+            strangers.stalled_handshakes,
+            strangers.handshakes_and_nothing_more,
+            strangers.garbage_instead_of_tls,
+            strangers.oversized_first_frames,
+            strangers.half_of_a_first_frame,
+            strangers.failed_logins_by_plain,
+            strangers.failed_logins_by_scram,
+            strangers.key_updates,
+            strangers.key_updates_between_bytes,
+            strangers.one_byte_in_a_record,
+        ]
+        wanted = [attack for attack in every if not names or attack.__name__ in names]
+        connect = partial(known_client, secured)
+        with connect() as client:
+            create(client, OWN)
+        place(secured.broker.pid)
+        address = address_of(secured, "SASL_SSL")
+        return 1 if run(wanted, address, connect, process_id=secured.broker.pid, seconds=seconds) else 0
