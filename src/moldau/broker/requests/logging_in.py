@@ -56,7 +56,7 @@ class Logins:
 
 
 class LoginGate:
-    __slots__ = ("_clock", "_dispatch", "_expires_ms", "_inbox", "_is_open", "_login", "_logins", "failure", "on_login")
+    __slots__ = ("_clock", "_dispatch", "_expires_ms", "_inbox", "_login", "_logins", "failure", "is_open", "on_login")
 
     def __init__(self, logins: Logins, dispatch: Dispatch, inbox: LoginInbox) -> None:
         self._logins = logins
@@ -74,7 +74,7 @@ class LoginGate:
             return self._follow(self._evaluate(self._login.raw_token, frame), None, _NO_HEADER)
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
         now_ms = self._clock.now_ms()
-        if self._is_open and key not in _LOGIN_KEYS and (self._expires_ms is None or now_ms <= self._expires_ms):
+        if self.is_open and key not in _LOGIN_KEYS and (self._expires_ms is None or now_ms <= self._expires_ms):
             return self._dispatch.answer(frame, peer)
         refusal = self._login.refusal(key, now_ms)
         if refusal is not None:
@@ -92,7 +92,7 @@ class LoginGate:
 
     def _take(self, login: Login) -> None:
         self._login = login
-        self._is_open = login.is_complete
+        self.is_open = login.is_complete
         self._expires_ms = None if login.session is None else login.session.expires_ms
         self._inbox.expect(login.receive_bytes_max, is_token=login.takes_raw_tokens)
 
@@ -142,7 +142,7 @@ class LoginGate:
 
     def _refuse(self, refusal: Refusal, key: int, version: int, correlation_id: int) -> Unanswered:
         """In the form of ApiVersions, which a client may well ask for too late; other requests get no answer."""
-        if self._is_open:
+        if self.is_open:
             raise ProtocolViolation(refusal.reason)
         response = None
         if refusal.is_answered and key == ApiKey.API_VERSIONS and 0 <= version <= ApiVersionsResponse.VERSIONS[1]:

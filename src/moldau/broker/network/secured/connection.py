@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from moldau.broker.context import Peer
@@ -93,26 +94,41 @@ class SecuredConnection(Connection):
         super()._put_away(ready, now_s, is_over=is_over)
         self._receive_pending_soon()
 
+    @property
+    def _is_stranger(self) -> bool:
+        return self._gate is not None and not self._gate.is_open
+
     def _receive(self) -> bool:
+        """Whoever has not logged in waits for a turn, so that a thousand of them hold up nobody who has."""
+        if self._is_stranger:
+            self._receive_in_turn()
         return not self._awaits_turn and super()._receive()
 
+    def _answered(self, done: object) -> None:
+        """Failed logins are answered when their delay is over, which may be that of hundreds at once."""
+        if self._is_stranger and not self.closed:
+            self._turns.queue(partial(super()._answered, done))
+        else:
+            super()._answered(done)
+
     def _receive_pending_soon(self) -> None:
-        """What came already: the socket tells nobody of it. Its turn is behind others that have much to do."""
+        """What came already: the socket tells nobody of it."""
         session = self._session
-        if session is None or not session.has_pending or not self._reading or self._awaits_turn or self.closed:
-            return
-        self._awaits_turn = True
-        self._turns.queue(self._go_on_receiving)
+        if session is not None and session.has_pending and self._reading and not self.closed:
+            self._receive_in_turn()
+
+    def _receive_in_turn(self) -> None:
+        """Behind others that have much to do."""
+        if not self._awaits_turn:
+            self._awaits_turn = True
+            self._turns.queue(self._go_on_receiving)
 
     def _go_on_receiving(self) -> None:
         self._awaits_turn = False
-        self._turn(self._receive_pending)
+        self._turn(self._receive_now)
 
-    def _receive_pending(self) -> bool:
-        assert self._session is not None
-        if not self._session.has_pending or not self._reading or self._is_finishing:
-            return False
-        return self._receive()
+    def _receive_now(self) -> bool:
+        return self._reading and not self._is_finishing and super()._receive()
 
 
 def printable(text: str) -> str:
