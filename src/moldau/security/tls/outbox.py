@@ -53,18 +53,16 @@ class TlsOutbox:
 
     def flush(self) -> bool:
         """Go on sending; True when everything is gone. A peer that reads as fast gets no more than a share at once."""
-        left = BYTES_PER_TURN_MAX
-        while self._parts and left > 0:
+        session, left = self._session, BYTES_PER_TURN_MAX
+        while self._parts and left > 0 and session.flush():
             size, sent = self._fill(), 0
             try:
-                while sent < size:
-                    sent += self._session.send(self._scratch[sent:size])
-            except BlockingIOError:
-                return False
+                while sent < size and not session.has_unsent:
+                    sent += session.send(self._scratch[sent:size])
             finally:
                 self._drop(sent)
             left -= sent
-        return self._session.flush() and not self._parts
+        return not self._parts and session.flush()
 
     def _fill(self) -> int:
         """Copy what comes next into the scratch buffer: parts that are small share a record.

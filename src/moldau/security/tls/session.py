@@ -247,6 +247,11 @@ class TlsSession:
         self._send_now(self._outgoing.read())
         return taken
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether records wait for the socket, which took less than it was given."""
+        return bool(self._unsent)
+
     def flush(self) -> bool:
         """Send what is encrypted; True when the socket has taken all of it."""
         if self._unsent:
