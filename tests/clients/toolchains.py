@@ -33,13 +33,21 @@ def go_driver() -> list[str]:
 
 
 def go_member() -> list[str]:
+    return go_program("member")
+
+
+def go_session() -> list[str]:
+    return go_program("session")
+
+
+def go_program(name: str) -> list[str]:
     source = HERE / "go"
 
     def build(target: Path) -> None:
-        run("go", "build", "-mod=readonly", "-o", str(target / "member"), "./member", directory=source)
+        run("go", "build", "-mod=readonly", "-o", str(target / name), f"./{name}", directory=source)
 
-    inputs = [*sources(source / "member"), source / "go.mod", source / "go.sum"]
-    return [str(built("go-member", inputs, build) / "member")]
+    inputs = [*sources(source / name), source / "go.mod", source / "go.sum"]
+    return [str(built(f"go-{name}", inputs, build) / name)]
 
 
 def javascript_driver() -> list[str]:
@@ -48,6 +56,10 @@ def javascript_driver() -> list[str]:
 
 def javascript_member() -> list[str]:
     return javascript("member.js")
+
+
+def javascript_session() -> list[str]:
+    return javascript("session.js")
 
 
 def javascript(script: str) -> list[str]:
@@ -70,18 +82,31 @@ def java_member() -> list[str]:
     return java_command(apache_kafka.libs(), newest_java_classes(), "Member")
 
 
+def java_session() -> list[str]:
+    return java_command(apache_kafka.libs(), newest_java_classes(), "Session")
+
+
 def spark_java_driver() -> list[str]:
-    """The driver on the clients that Spark brings."""
+    return spark_java("Driver")
+
+
+def spark_java_session() -> list[str]:
+    return spark_java("Session")
+
+
+def spark_java(main_class: str) -> list[str]:
+    """A program on the clients that Spark brings."""
     source = HERE / "java"
 
     def build(target: Path) -> None:
         shutil.copy(source / "pom.xml", target)
         libs = target / "libs"
         run("mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libs}", directory=target)
-        compile_java(source / "Driver.java", libs=libs, classes=target / "classes")
+        for name in ("Driver.java", "Session.java"):
+            compile_java(source / name, libs=libs, classes=target / "classes")
 
     target = built("java-spark", sources(source), build)
-    return java_command(target / "libs", target / "classes", "Driver")
+    return java_command(target / "libs", target / "classes", main_class)
 
 
 def streams_application() -> list[str]:
@@ -116,7 +141,7 @@ def newest_java_classes() -> Path:
     source = HERE / "java"
 
     def build(target: Path) -> None:
-        for name in ("Driver.java", "ToolHost.java", "Member.java"):
+        for name in ("Driver.java", "ToolHost.java", "Member.java", "Session.java"):
             compile_java(source / name, libs=apache_kafka.libs(), classes=target / "classes")
 
     return built("java-newest", sources(source), build) / "classes"
