@@ -1,8 +1,7 @@
 """kafka-python's own integration tests, from its source distribution, in an environment of their own.
 
 The distribution lacks the module that starts processes, which nobody needs who has a broker already; a stand-in for it
-is put in its place. Its tests of SASL and TLS start brokers themselves, with files that it doesn't bring, and are left
-out on both sides.
+is put in its place. Its tests of SASL and TLS, which start brokers of their own, are run apart from the others.
 """
 
 from __future__ import annotations
@@ -14,22 +13,29 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests import apache_kafka
 from tests.brokers import count_of, running_broker
+from tests.clients.secured_brokers import running_listeners
 from tests.clusters import running_cluster
+from tests.suites import kafka_python_secured
 from tests.suites.outcomes import Outcome, read_outcomes
 
 RUN_S_MAX = 900.0
-NEEDS_A_BROKER_OF_ITS_OWN = ("test_sasl_integration.py", "test_ssl_integration.py")
 REQUIREMENTS = ("pytest", "pytest-mock", "pytest-timeout", "py", "crc32c", "lz4", "python-snappy", "zstandard")
 
-# What its own fixture would configure, as far as its tests depend on it: broker 0, four partitions, short sessions.
-# It also has an authorizer, which we don't; without one its test of ACLs fails on both sides.
-SETTINGS = {"num.partitions": "4", "group.min.session.timeout.ms": "500", "group.initial.rebalance.delay.ms": "0"}
+# What its own fixture would configure, as far as its tests depend on it: broker 0, four partitions, short sessions, and
+# an authorizer that allows what no ACL speaks of.
+SETTINGS = {
+    "num.partitions": "4",
+    "group.min.session.timeout.ms": "500",
+    "group.initial.rebalance.delay.ms": "0",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
 
 _SERVICE = """\
 class ExternalService:
@@ -61,41 +67,49 @@ def pytest_collection(session):
 
 
 def run(kind: str, arguments: Sequence[str] = ()) -> dict[str, Outcome]:
-    """What became of each of its tests on a fresh broker of that kind; the arguments are pytest's."""
-    suite = prepared()
+    """What became of each of its tests on a fresh broker of that kind; the arguments are pytest's.
+
+    On a cluster without those of SASL and TLS, which are about one broker's listeners.
+    """
+    found = _run_open(kind, arguments)
+    return found | _run_secured(kind, arguments) if count_of(kind) == 1 else found
+
+
+def _run_open(kind: str, arguments: Sequence[str]) -> dict[str, Outcome]:
     with _broker(kind) as address, tempfile.TemporaryDirectory(prefix="kafka-python-suite-") as scratch:
-        report = Path(scratch) / "report.xml"
         (Path(scratch) / "replicas_of_topics.py").write_text(_REPLICAS)
-        left_out = [f"--ignore=test/integration/{name}" for name in NEEDS_A_BROKER_OF_ITS_OWN]
-        subprocess.run(
-            [
-                *(str(suite / "env" / "bin" / "python"), "-m", "pytest", "test/integration", f"--junitxml={report}"),
-                *(
-                    "-q",
-                    "-p",
-                    "no:cacheprovider",
-                    "-p",
-                    "replicas_of_topics",
-                    "-o",
-                    "log_level=WARNING",
-                    "--tb=short",
-                    *left_out,
-                    *arguments,
-                ),
-            ],
-            cwd=suite / "source",
-            env={
-                **os.environ,
-                "PYTHONPATH": scratch,
-                "REPLICAS": str(count_of(kind)),
-                "KAFKA_VERSION": apache_kafka.VERSION,
-                "KAFKA_URI": f"kafka://{address}",
-                "KAFKA_ROOT": scratch,  # it must exist, and nothing in it is used
-            },
-            timeout=RUN_S_MAX,
-            check=False,
-        )
-        return read_outcomes(report)
+        words = ["test/integration", *(f"--ignore=test/integration/{name}" for name in kafka_python_secured.FILES)]
+        given = {"REPLICAS": str(count_of(kind)), "KAFKA_URI": f"kafka://{address}"}
+        return _pytest(Path(scratch), "replicas_of_topics", [*words, *arguments], given)
+
+
+def _run_secured(kind: str, arguments: Sequence[str]) -> dict[str, Outcome]:
+    with tempfile.TemporaryDirectory(prefix="kafka-python-suite-") as name:
+        (scratch := Path(name) / "suite").mkdir()
+        (keys := Path(name) / "keys").mkdir()
+        with running_listeners(kind, keys, **kafka_python_secured.SETTINGS) as listeners:
+            words = [f"test/integration/{name}" for name in kafka_python_secured.FILES]
+            given = kafka_python_secured.environment(listeners, scratch)
+            return _pytest(scratch, kafka_python_secured.PLUGIN, [*words, *arguments], given)
+
+
+def _pytest(scratch: Path, plugin: str, arguments: Sequence[str], given: Mapping[str, str]) -> dict[str, Outcome]:
+    suite, report = prepared(), scratch / "report.xml"
+    options = ["-q", "-p", "no:cacheprovider", "-p", plugin, "-o", "log_level=WARNING", "--tb=short"]
+    subprocess.run(
+        [str(suite / "env" / "bin" / "python"), "-m", "pytest", f"--junitxml={report}", *options, *arguments],
+        cwd=suite / "source",
+        env={
+            **os.environ,
+            "PYTHONPATH": str(scratch),
+            "KAFKA_VERSION": apache_kafka.VERSION,
+            "KAFKA_ROOT": str(scratch),  # it must exist
+            **given,
+        },
+        timeout=RUN_S_MAX,
+        check=False,
+    )
+    return read_outcomes(report)
 
 
 @contextmanager
@@ -107,8 +121,16 @@ def _broker(kind: str) -> Iterator[str]:
         with running_cluster(kind.partition("*")[0], count=count, first_id=0, properties=settings) as cluster:
             yield cluster.bootstrap_servers.partition(",")[0]
     else:
-        with running_broker(kind, properties={**SETTINGS, "node.id": "0"}) as address:
+        with running_broker(kind, properties={**SETTINGS, **_advertised(kind), "node.id": "0"}) as address:
             yield address
+
+
+def _advertised(kind: str) -> dict[str, str]:
+    """One of its tests wants to find this setting among those that somebody gave, as Apache Kafka's broker has it."""
+    if kind != "moldau":
+        return {}
+    address = f"PLAINTEXT://127.0.0.1:{apache_kafka.free_ports(1)[0]}"
+    return {"listeners": address, "advertised.listeners": address}
 
 
 def prepared() -> Path:
