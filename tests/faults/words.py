@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -18,24 +20,16 @@ LINES, COUNTS = "lines", "counts"
 class Tally:
     """What was said, and what a reader of committed records was told of it."""
 
-    def __init__(self, bootstrap: str, *, partitions: int = 1) -> None:
+    def __init__(self, bootstrap: str, *, partitions: int = 1, security: Mapping[str, Any] | None = None) -> None:
         self.said: Counter[str] = Counter()
         self.told: dict[str, int] = {}
         self.out_of_step: list[tuple[str, int]] = []
         self._partitions = partitions
         self._chance = random.Random(1)
-        self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0, **PATIENT}
-        )
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": bootstrap,
-                "group.id": "reader",
-                "isolation.level": "read_committed",
-                "reconnect.backoff.max.ms": 200,
-                "log_level": 0,
-            }
-        )
+        client = {"bootstrap.servers": bootstrap, "log_level": 0, **(security or {})}
+        self._producer = Producer({**client, "enable.idempotence": True, **PATIENT})
+        reading = {"group.id": "reader", "isolation.level": "read_committed", "reconnect.backoff.max.ms": 200}
+        self._consumer = Consumer({**client, **reading})
         self._consumer.assign([TopicPartition(COUNTS, 0, 0)])
 
     def say(self, lines: int) -> None:

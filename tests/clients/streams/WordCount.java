@@ -1,3 +1,7 @@
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
@@ -6,12 +10,17 @@ import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 
 /**
- * Counts the words of "lines" into "counts", exactly once. Arguments: bootstrap address, state folder, and how many
- * replicas its own topics have, one if it is not said.
+ * Counts the words of "lines" into "counts", exactly once. Arguments: bootstrap address, state folder, how many
+ * replicas its own topics have, one if it is not said, and a file with more settings, such as how to log in.
  */
 public class WordCount {
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments) throws InterruptedException, IOException {
         Properties settings = new Properties();
+        if (arguments.length > 3) {
+            try (Reader file = Files.newBufferedReader(Path.of(arguments[3]))) {
+                settings.load(file);
+            }
+        }
         settings.put("application.id", "words");
         settings.put("bootstrap.servers", arguments[0]);
         settings.put("state.dir", arguments[1]);
