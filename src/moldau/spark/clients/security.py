@@ -55,9 +55,8 @@ def can_secure(settings: Mapping[str, str]) -> bool:
         return False
     if any(name.startswith(("ssl.", "sasl.", "enable.ssl.")) and name not in FOLLOWED for name in settings):
         return False
-    if protocol.startswith("sasl_"):
-        if _mechanism(settings) not in MECHANISMS or not _has_user(settings):
-            return False
+    if protocol.startswith("sasl_") and not (_mechanism(settings) in MECHANISMS and _has_user(settings)):
+        return False
     return protocol == PLAINTEXT or (_has_files(settings) and _can_be_made(settings))
 
 
