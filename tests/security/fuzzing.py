@@ -109,6 +109,7 @@ def _sasl() -> dict[str, Target]:
     proof = first.next.evaluate(challenged.token)
     assert proof is not None
     verdict = challenged.next.evaluate(proof.token, NOW_MS).token
+    assert verdict is not None, "SCRAM ends with the proof of the server"
     validator = JwtValidator(read_jwks(jwks(jwk(), jwk("ES256"))), ClaimRules())
     signed = (token().encode(), token("ES256").encode(), b"eyJhbGciOiJub25lIn0.e30.", b"W10.W10.AAAA")
     bearer = OAuthBearerServer(validator)
