@@ -114,11 +114,9 @@ def unsigned(algorithm: str, signature: str = "") -> str:
     return f"{head}.{body}.{signature}"
 
 
-@pytest.mark.parametrize(
-    "signed", [unsigned("none"), unsigned("None", "AAAA"), unsigned("RS256"), unsigned("nOnE", "x")]
-)
-def test_cve_2026_33557_a_token_that_nobody_signed(signed: str, secured: Secured) -> None:
-    assert not is_let_in(secured, signed)
+@pytest.mark.parametrize(("algorithm", "signature"), [("none", ""), ("None", "AAAA"), ("RS256", ""), ("nOnE", "x")])
+def test_cve_2026_33557_a_token_that_nobody_signed(algorithm: str, signature: str, secured: Secured) -> None:
+    assert not is_let_in(secured, unsigned(algorithm, signature))
 
 
 def test_cve_2026_110985_a_token_whose_signature_can_not_be_verified(secured: Secured) -> None:
