@@ -71,7 +71,7 @@ IPS = """
 """
 CHAPTERS = MappingProxyType({"users": USERS, "clients": CLIENTS, "ips": IPS})
 LEFT_OUT = re.compile(r"\s*at |\s*\.\.\. |SLF4J")  # of traces, and about logging
-ADDRESS = re.compile(r"127\.0\.0\.1:\d+")
+ADDRESS = re.compile(r"127\.0\.0\.1:\d+(,127\.0\.0\.1:\d+)*")  # of one broker, or of several
 
 
 def transcript(tools: Tools, chapter: str) -> str:
