@@ -50,7 +50,7 @@ READ_WAIT_MS = 10_000
 @pytest.fixture(scope="module")
 def address() -> Iterator[Address]:
     with moldau.run(overrides={"group.initial.rebalance.delay.ms": 0}) as broker:
-        with Attacker((broker.host, broker.port)) as client:
+        with Attacker((broker.host, broker.port), wait_s=60) as client:
             topic = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS, replication_factor=1)
             made = client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
             assert made.topics[0].error_code == ErrorCode.NONE

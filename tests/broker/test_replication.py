@@ -27,11 +27,12 @@ OF_EVERY_BROKER = {
     "moldau.replication.delayed_commit",
     "moldau.replication.partition",
     "moldau.replication.watcher",
-    # The image has ACLs and credentials, answers have sets of operations, and everybody is a principal, if anonymous.
+    # The image has ACLs, credentials and tokens, answers have sets of operations, and everybody is a principal.
     "moldau.security",
     "moldau.security.acls",
     "moldau.security.acls.bindings",
     "moldau.security.acls.vocabulary",
+    "moldau.security.delegation_tokens",
     "moldau.security.principals",
     "moldau.security.sasl",
     "moldau.security.sasl.scram",
