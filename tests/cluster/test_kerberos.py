@@ -22,6 +22,8 @@ from tests.cluster.asking import until
 from tests.cluster.clients import consumer, producer, read
 from tests.kerberos import Realm, in_realm
 
+pytestmark = pytest.mark.long
+
 SESSION_MS = 3_000  # of a login: it is renewed while the test runs
 TICKET_LIFE = "10s"  # half of it is left when new ones are fetched
 SERVICE = "kafka/localhost"

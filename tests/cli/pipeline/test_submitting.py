@@ -211,7 +211,19 @@ def test_who_ends_the_command_ends_spark_submit_and_the_file_goes(file: Path, tm
     program = home / "bin" / "spark-submit"
     program.write_text('#!/bin/sh\necho $$ "$8"\nexec sleep 60\n')
     program.chmod(0o755)
-    command = [sys.executable, "-m", "moldau", "pipeline", "run", str(file), "--master", "yarn"]
+    # Whoever runs the tests in the background, or by nohup, has two of these signals ignored.
+    command = [
+        "env",
+        "--default-signal=HUP,INT",
+        sys.executable,
+        "-m",
+        "moldau",
+        "pipeline",
+        "run",
+        str(file),
+        "--master",
+        "yarn",
+    ]
     command += ["--deploy-mode", "cluster", "--set", "kafka.sasl.password=hunter2"]
     environment = {**os.environ, "SPARK_HOME": str(home), "TMPDIR": str(scratch)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
