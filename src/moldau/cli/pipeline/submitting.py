@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from moldau.cli.failures import CommandFailed, UsageError
@@ -20,6 +20,7 @@ from moldau.spark.pipelines.running.state.folders import STATE
 from moldau.spark.storage import is_url
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # what was started with nohup goes on to ignore the last
+HEARD_S_MAX = 1.0
 CLIENT = "client"
 CLUSTER = "cluster"
 PROGRAM = Path(__file__).with_name("submitted.py")
@@ -70,7 +71,11 @@ class _Ending:
         self._process = subprocess.Popen(command, env=environment)
         if self._asked is not None:
             self._process.terminate()
-        code = self._process.wait()
+        code = None
+        while code is None:
+            # Python hears a signal between two steps: one that comes just before it waits would be heard after that.
+            with suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(HEARD_S_MAX)
         return code if self._asked is None else 128 + self._asked
 
 
