@@ -27,14 +27,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.brokers import Broker, answers, java
+from bench.brokers import SERVER_JVM, Broker, answers, java
 from bench.stalls import say
 from moldau.security.tls.issuing import new_authority, new_server
 from tests import apache_kafka
 
 TOOLS = "org.apache.kafka.tools."
 CLIENT_JVM = ["-Xmx512M", "-XX:+UseSerialGC"]
-SERVER_JVM = ["-Xmx1G", "-Xms1G", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]
 RUN_S_MAX = 600
 HANDSHAKING_S, HANDSHAKING_THREADS = 5.0, 8
 USER, PASSWORD = "bench", "bench-secret"

@@ -30,8 +30,8 @@ def ask_address(address: Address, request: Message, version: int) -> Any:
     return asyncio.run(asked())
 
 
-def until(is_so: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
+def until(is_so: Callable[[], bool], otherwise: str = "it never came", *, timeout_s: float = 60.0) -> None:
     deadline_s = time.monotonic() + timeout_s
     while not is_so():
-        assert time.monotonic() < deadline_s, "it never came"
+        assert time.monotonic() < deadline_s, otherwise
         time.sleep(LOOK_S)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,19 +31,13 @@ import moldau
 from moldau.embedded.cluster import EmbeddedCluster
 from moldau.embedded.security import ClientSettings
 from moldau.security.tls.issuing import load_identity, new_server
+from tests.cluster.asking import until
 
 pytestmark = pytest.mark.long
 
 WAIT_S_MAX = 60.0
 ROUNDS = 4
 TOPIC, GROUP = "orders", "billing"
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline_s = time.monotonic() + WAIT_S_MAX
-    while not condition():
-        assert time.monotonic() < deadline_s, what
-        time.sleep(0.1)
 
 
 class Load:
