@@ -8,7 +8,8 @@ import socket
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Collection
+from argparse import _ArgumentGroup as ArgumentGroup
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -45,12 +46,7 @@ class Unsaid(str):
 
 def add_connection_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("connection")
-    group.add_argument(
-        "--bootstrap-server",
-        metavar="HOST:PORT",
-        default=Unsaid(os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP_SERVERS)),
-        help=f"where the cluster is (default: --command-config, {BOOTSTRAP_VARIABLE}, or {DEFAULT_BOOTSTRAP_SERVERS})",
-    )
+    _add_servers(group)
     group.add_argument(
         "--timeout",
         metavar="SECONDS",
@@ -58,9 +54,34 @@ def add_connection_options(parser: ArgumentParser) -> None:
         default=TIMEOUT_S,
         help="how long to wait for an answer (default: %(default)g)",
     )
-    group.add_argument("--command-config", metavar="FILE", help="client properties, of librdkafka or of Java's clients")
+    _add_settings(group, files=("--command-config",), properties=("-X",))
+
+
+def add_kafka_connection_options(
+    parser: ArgumentParser, *, files: Sequence[str] = ("--command-config",), properties: Sequence[str] = ()
+) -> None:
+    """Those of Apache Kafka's own tools, whose names for one thing changed over time; `-X` is ours."""
+    group = parser.add_argument_group("connection")
+    _add_servers(group)
+    _add_settings(group, files=files, properties=("-X", *properties))
+    parser.set_defaults(timeout=TIMEOUT_S)
+
+
+def _add_servers(group: ArgumentGroup) -> None:
     group.add_argument(
-        "-X",
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        default=Unsaid(os.environ.get(BOOTSTRAP_VARIABLE, DEFAULT_BOOTSTRAP_SERVERS)),
+        help=f"where the cluster is (default: --command-config, {BOOTSTRAP_VARIABLE}, or {DEFAULT_BOOTSTRAP_SERVERS})",
+    )
+
+
+def _add_settings(group: ArgumentGroup, *, files: Sequence[str], properties: Sequence[str]) -> None:
+    group.add_argument(
+        *files, dest="command_config", metavar="FILE", help="client properties, of librdkafka or of Java's clients"
+    )
+    group.add_argument(
+        *properties,
         dest="properties",
         metavar="KEY=VALUE",
         action="append",
