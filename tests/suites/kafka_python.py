@@ -117,7 +117,13 @@ def _broker(kind: str) -> Iterator[str]:
     """The address of the broker with the lowest id, which is 0."""
     count = count_of(kind)
     if count > 1:
-        settings = {**SETTINGS, "default.replication.factor": str(count), "min.insync.replicas": str(count - 1)}
+        settings = {
+            **SETTINGS,
+            "default.replication.factor": str(count),
+            "min.insync.replicas": str(count - 1),
+            # Apache Kafka's nodes answer each other before they have read any ACL only as super users.
+            "super.users": "User:ANONYMOUS",
+        }
         with running_cluster(kind.partition("*")[0], count=count, first_id=0, properties=settings) as cluster:
             yield cluster.bootstrap_servers.partition(",")[0]
     else:
