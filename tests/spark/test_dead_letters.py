@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaException
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters import letters
 from moldau.spark.dead_letters.letters import HEADER_PREFIX, Letter, LetterBox, WrittenLetters, count_letters
 from moldau.spark.dead_letters.rejections import RejectionCounts, rejection_rules

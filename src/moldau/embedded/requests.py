@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from moldau.embedded.overrides import as_property
 
 if TYPE_CHECKING:
+    from moldau.client.security import ConnectionSecurity
     from moldau.embedded.process import Address
     from moldau.security.starter.clients import Login
 
@@ -106,47 +105,18 @@ def describe(address: Address, topic: str | None, login: Login | None = None) ->
 
 
 def _ask(address: Address, request: Any, response: type[Any], version: int, login: Login | None) -> Any:
-    """One flexible request on a connection of its own."""
-    from moldau.wire.codec import decode, encode_parts
-    from moldau.wire.frame import RequestHeader, read_response_header, request_parts
+    """One request on a connection of its own."""
+    from moldau.client.connection import Connection
 
-    header = RequestHeader(request.API_KEY, version, 0, CLIENT_ID)
-    frame = b"".join(request_parts(header, encode_parts(request, version), is_flexible=True))
-    answer = memoryview(_exchange(address, frame, login))
-    return decode(response, version, answer, read_response_header(answer, response, version)[1])[0]
-
-
-def _exchange(address: Address, frame: bytes, login: Login | None) -> bytes:
-    """One request on a connection of its own, and its answer without the size."""
-    with socket.create_connection((address.host, address.port), timeout=ANSWER_S_MAX) as plain:
-        if login is None:
-            return _answer(plain, frame)
-        context = ssl.create_default_context(cafile=login.authority)
-        with context.wrap_socket(plain, server_hostname=address.host) as broker:
-            _log_in(broker, login)
-            return _answer(broker, frame)
+    security = None if login is None else _security(login.librdkafka(f"{address.host}:{address.port}"))
+    connection = Connection(address.host, address.port, client_id=CLIENT_ID, timeout_s=ANSWER_S_MAX, security=security)
+    try:
+        return connection.ask_as(request, response, version)
+    finally:
+        connection.close()
 
 
-def _log_in(broker: socket.socket, login: Login) -> None:
-    from moldau.security.sasl.client_credentials import client_credentials
-    from moldau.security.sasl.client_login import Asking, Authenticated, begin_login
+def _security(settings: Mapping[str, Any]) -> ConnectionSecurity | None:
+    from moldau.client.security import security_of
 
-    credentials = client_credentials(login.mechanism, user=login.user, password=login.password)
-    asking: Asking | Authenticated = begin_login(credentials, client_id=CLIENT_ID)
-    while isinstance(asking, Asking):
-        asking = asking.answered(memoryview(_answer(broker, asking.frame)))
-
-
-def _answer(broker: socket.socket, frame: bytes) -> bytes:
-    broker.sendall(frame)
-    return _receive(broker, int.from_bytes(_receive(broker, 4), "big"))
-
-
-def _receive(broker: socket.socket, size: int) -> bytes:
-    received = bytearray()
-    while len(received) < size:
-        chunk = broker.recv(size - len(received))
-        if not chunk:
-            raise ConnectionError("the broker closed the connection without an answer")
-        received += chunk
-    return bytes(received)
+    return security_of(tuple(settings.items()))

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
-from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience, client_settings
+from moldau.spark.clients.settings import USUAL_PATIENCE, Patience, client_settings
 from moldau.spark.offsets.bounds import (
     EARLIEST,
     LATEST,

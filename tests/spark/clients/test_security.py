@@ -14,12 +14,11 @@ import pytest
 from confluent_kafka import Consumer
 
 import moldau
+from moldau.client.security import ClientSettings, can_secure, security_of
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
 from moldau.spark.clients.plain_brokers import addresses_of
-from moldau.spark.clients.security import can_secure, security_of
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.options import sink_options
 from moldau.spark.reading.fetching import LeftToLibrary, can_fetch, fetch_range

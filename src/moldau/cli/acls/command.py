@@ -15,7 +15,8 @@ from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import add_output_option, print_rows
-from moldau.cli.wire import WireClient, refusal
+from moldau.cli.wire import open_cluster, refusal
+from moldau.client.cluster import Cluster
 from moldau.core.errors import ErrorCode
 from moldau.security.acls.vocabulary import AclOperation, PatternType, PermissionType, ResourceType
 from moldau.wire.messages import (
@@ -99,7 +100,7 @@ def add_meaning(parser: ArgumentParser, *, is_adding: bool) -> None:
 
 def list_acls(options: Namespace) -> int:
     wanted = filters(options, pattern=PatternType.MATCH)
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         found = described(client, wanted)
     print_rows([each.row() for each in found], columns=COLUMNS, output=options.output)
     return OK
@@ -107,7 +108,7 @@ def list_acls(options: Namespace) -> int:
 
 def add_acls(options: Namespace) -> int:
     wanted = acls(options)
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         results = client.ask(CreateAclsRequest([AclCreation(*each) for each in wanted]), CreateAclsResponse).results
     exit_code = OK
     for acl, result in zip(wanted, results, strict=True):
@@ -124,7 +125,7 @@ def remove_acls(options: Namespace) -> int:
     wanted = filters(options, pattern=PatternType.LITERAL)
     if wanted == [EVERYTHING] and not options.all:
         raise UsageError("that would remove every ACL; say which are meant, or --all")
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         found = described(client, wanted) if options.dry_run else deleted(client, wanted)
     for acl in found:
         print(f"{'would remove' if options.dry_run else 'removed'} {acl}")
@@ -133,7 +134,7 @@ def remove_acls(options: Namespace) -> int:
     return OK
 
 
-def described(client: WireClient, wanted: Iterable[Filter]) -> list[Acl]:
+def described(client: Cluster, wanted: Iterable[Filter]) -> list[Acl]:
     found: set[Acl] = set()
     for each in wanted:
         answer = client.ask(DescribeAclsRequest(*each), DescribeAclsResponse)
@@ -145,7 +146,7 @@ def described(client: WireClient, wanted: Iterable[Filter]) -> list[Acl]:
     return ordered(found)
 
 
-def deleted(client: WireClient, wanted: Sequence[Filter]) -> list[Acl]:
+def deleted(client: Cluster, wanted: Sequence[Filter]) -> list[Acl]:
     request = DeleteAclsRequest([DeleteAclsFilter(*each) for each in wanted])
     found: set[Acl] = set()
     for result in client.ask(request, DeleteAclsResponse).filter_results:

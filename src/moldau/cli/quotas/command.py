@@ -18,7 +18,8 @@ from moldau.cli.quotas.words import (
     shown_entity,
     shown_values,
 )
-from moldau.cli.wire import WireClient, refusal
+from moldau.cli.wire import open_cluster, refusal
+from moldau.client.cluster import Cluster
 from moldau.core.errors import ErrorCode
 from moldau.wire.messages import (
     AlterClientQuotasRequest,
@@ -76,7 +77,7 @@ def list_quotas(options: Namespace) -> int:
     entity, others = entity_words(options.words)
     if others:
         raise UsageError(f"{others[0]}: expected an entity, such as {TYPES[0]}=NAME")
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         found = described(client, entity, strict=False)
     if options.output == TABLE:
         lines = [{"entity": shown_entity(each), "quotas": shown_values(values)} for each, values in found]
@@ -92,7 +93,7 @@ def set_quotas(options: Namespace) -> int:
     values = dict(pair(word) for word in others)
     if not entity or not values:
         raise UsageError("expected an entity and what to set, such as user=alice producer_byte_rate=1MiB")
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         alter(client, entity, [OpData(key, value) for key, value in values.items()])
     print(f"set {shown_entity(entity)} {shown_values(values)}")
     return OK
@@ -111,7 +112,7 @@ def delete_quotas(options: Namespace) -> int:
     if not entity:
         raise UsageError("expected an entity, such as user=alice")
     keys = [known_key(word) for word in dict.fromkeys(others)]
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         there = {key for _, values in described(client, entity, strict=True) for key in values}
         missing = [key for key in keys if key not in there]
         if missing or not there:
@@ -122,9 +123,7 @@ def delete_quotas(options: Namespace) -> int:
     return OK
 
 
-def described(
-    client: WireClient, entity: Entity, *, strict: bool
-) -> list[tuple[dict[str, str | None], dict[str, float]]]:
+def described(client: Cluster, entity: Entity, *, strict: bool) -> list[tuple[dict[str, str | None], dict[str, float]]]:
     """Of entities that have these names, in order."""
     components = [ComponentData(kind, DEFAULT if name is None else EXACT, name) for kind, name in entity.items()]
     request = DescribeClientQuotasRequest(components=components, strict=strict)
@@ -141,7 +140,7 @@ def described(
     return sorted(found, key=lambda each: shown_entity(each[0]))
 
 
-def alter(client: WireClient, entity: Entity, ops: Iterable[OpData]) -> None:
+def alter(client: Cluster, entity: Entity, ops: Iterable[OpData]) -> None:
     entry = EntryData([EntityData(kind, name) for kind, name in entity.items()], list(ops))
     answer = client.ask(AlterClientQuotasRequest(entries=[entry]), AlterClientQuotasResponse)
     for altered in answer.entries:

@@ -11,7 +11,8 @@ from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.output import add_output_option, print_rows
 from moldau.cli.users.passwords import add_password_options, new_password
-from moldau.cli.wire import WireClient, refusal
+from moldau.cli.wire import open_cluster, refusal
+from moldau.client.cluster import Cluster
 from moldau.core.errors import ErrorCode
 from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
 from moldau.security.sasl.scram.keys import salted_password
@@ -90,7 +91,7 @@ def iterations(text: str) -> int:
 
 
 def list_users(options: Namespace) -> int:
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         found = described(client, options.users)
     missing = [user for user in options.users if not found.get(user)]
     if missing:
@@ -106,7 +107,7 @@ def list_users(options: Namespace) -> int:
 
 def add_user(options: Namespace) -> int:
     mechanism = MECHANISMS[options.mechanism]
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         if mechanism in credentials_of(client, options.user):
             advice = f"change it with: moldau users password {options.user}"
             raise CommandFailed(f"user {options.user!r} has a password of {options.mechanism} already; {advice}")
@@ -116,7 +117,7 @@ def add_user(options: Namespace) -> int:
 
 
 def change_password(options: Namespace) -> int:
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         wanted = chosen(client, options)
         password = new_password(options)
         alter(client, options.user, upserted(options, wanted, password))
@@ -124,7 +125,7 @@ def change_password(options: Namespace) -> int:
 
 
 def delete_user(options: Namespace) -> int:
-    with WireClient(options) as client:
+    with open_cluster(options) as client:
         wanted = chosen(client, options)
         alter(client, options.user, [ScramCredentialDeletion(options.user, each) for each in sorted(wanted)])
     print(f"deleted {options.user} {names_of(wanted)}")
@@ -138,7 +139,7 @@ def told(done: str, password: str, options: Namespace) -> int:
     return OK
 
 
-def chosen(client: WireClient, options: Namespace) -> Credentials:
+def chosen(client: Cluster, options: Namespace) -> Credentials:
     """The mechanisms that the user has and that are meant."""
     there = credentials_of(client, options.user)
     if not there:
@@ -164,11 +165,11 @@ def upserted(options: Namespace, wanted: Credentials, password: str) -> list[Scr
     return made
 
 
-def credentials_of(client: WireClient, user: str) -> Credentials:
+def credentials_of(client: Cluster, user: str) -> Credentials:
     return described(client, [user]).get(user, {})
 
 
-def described(client: WireClient, users: Sequence[str]) -> dict[str, Credentials]:
+def described(client: Cluster, users: Sequence[str]) -> dict[str, Credentials]:
     """Of these users, or of all; one that does not exist is left out."""
     wanted = [UserName(each) for each in dict.fromkeys(users)] or None
     answer = client.ask(DescribeUserScramCredentialsRequest(users=wanted), DescribeUserScramCredentialsResponse)
@@ -182,7 +183,7 @@ def described(client: WireClient, users: Sequence[str]) -> dict[str, Credentials
     return found
 
 
-def alter(client: WireClient, user: str, changes: Iterable[ScramCredentialUpsertion | ScramCredentialDeletion]) -> None:
+def alter(client: Cluster, user: str, changes: Iterable[ScramCredentialUpsertion | ScramCredentialDeletion]) -> None:
     """One after the other: brokers take a user once in a request."""
     for each in changes:
         request = AlterUserScramCredentialsRequest()

@@ -14,7 +14,7 @@ from moldau.wire.frame import RequestHeader, read_response_header, request_parts
 from moldau.wire.schema import Message
 
 if TYPE_CHECKING:
-    from moldau.spark.clients.security import ConnectionSecurity
+    from moldau.client.security import ConnectionSecurity
 
 ANSWER_BYTES_MAX = 1 << 30
 LOGIN_BYTES_MAX = 524_288  # Kafka's own limit for the other direction

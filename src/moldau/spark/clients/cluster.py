@@ -11,9 +11,10 @@ from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCol
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import OffsetSpec
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, LEADER_CHANGED, NoAnswer, admin_client, patiently, reason
-from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience
+from moldau.spark.clients.settings import USUAL_PATIENCE, Patience
 from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.options import READ_COMMITTED, Subscription
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from moldau.spark.clients.settings import USUAL_PATIENCE, ClientSettings, Patience
+from moldau.client.security import ClientSettings
+from moldau.spark.clients.settings import USUAL_PATIENCE, Patience
 from moldau.spark.option_values import OptionError
 
 CLIENT_ID = "moldau-spark"

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import TypeAlias, TypeVar
 
+from moldau.client.security import ClientSettings, NotAccepted, security_of
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, CLIENT_ID, NoAnswer
-from moldau.spark.clients.security import NotAccepted, security_of
-from moldau.spark.clients.settings import ClientSettings
 from moldau.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from moldau.client.security import ClientSettings
 from moldau.spark.clients.java_settings import REFUSED, WITHOUT_EFFECT, refusal_of
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
 from moldau.spark.secrets import HIDDEN, is_secret
 
-# Pairs in order instead of a dictionary: clients are cached by them.
-ClientSettings: TypeAlias = tuple[tuple[str, str], ...]
 Translation: TypeAlias = Callable[[str, Mapping[str, str]], Mapping[str, str]]
 
 LOGGER = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 from confluent_kafka.admin import NewTopic
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import (
     ANSWER_S_MAX,
@@ -31,7 +32,6 @@ from moldau.spark.clients.librdkafka import (
     reason,
     topic_config,
 )
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.offsets.committed import committed
 

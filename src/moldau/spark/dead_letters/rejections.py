@@ -10,9 +10,9 @@ from enum import StrEnum
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import reason
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters.letters import (
     LETTERS_GROUP,
     SKIPPED_GROUP,

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka import TopicPartition as ClientPartition
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, client_config, reason
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters.letters import HEADER_NAMES, HEADER_PREFIX, Headers, letter_producer, produce
 from moldau.spark.offsets.committed import committed
 

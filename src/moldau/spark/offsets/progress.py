@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 from confluent_kafka import TopicPartition as ClientPartition
 
+from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, admin_client, group_consumer, reason
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import Offsets
 from moldau.spark.offsets.committed import committed
 from moldau.spark.streaming_batch import DESCRIPTION_PROPERTY, QUERY_PROPERTY, job_property

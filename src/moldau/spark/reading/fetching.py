@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from moldau.client.security import FOLLOWED as SECURITY_SETTINGS
+from moldau.client.security import ClientSettings, can_secure
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import brokers_of
-from moldau.spark.clients.security import FOLLOWED as SECURITY_SETTINGS
-from moldau.spark.clients.security import can_secure
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.options import READ_COMMITTED
 from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, to_batch

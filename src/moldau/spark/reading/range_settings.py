@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moldau.spark.clients.settings import ClientSettings
+from moldau.client.security import ClientSettings
 
 
 @dataclass(frozen=True, slots=True)

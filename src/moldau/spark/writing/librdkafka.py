@@ -16,6 +16,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from moldau.client.security import ClientSettings
 from moldau.spark.clients.librdkafka import (
     ANSWER_S_MAX,
     NoAnswer,
@@ -25,7 +26,6 @@ from moldau.spark.clients.librdkafka import (
     group_names,
     reason,
 )
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.offsets.committed import committed
 from moldau.spark.option_values import OptionError
 from moldau.spark.writing.producing import WRITING, DeliveryFailures, Written, flush, produce, room_of, without_room

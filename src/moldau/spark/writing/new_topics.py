@@ -10,6 +10,7 @@ from functools import lru_cache
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewTopic
 
+from moldau.client.security import ClientSettings
 from moldau.spark.clients.librdkafka import (
     ANSWER_S_MAX,
     NoAnswer,
@@ -19,7 +20,6 @@ from moldau.spark.clients.librdkafka import (
     reason,
     topic_config,
 )
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError, OptionValues
 
 LOGGER = logging.getLogger(__name__)

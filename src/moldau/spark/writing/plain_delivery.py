@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from moldau.client.security import FOLLOWED as SECURITY_SETTINGS
+from moldau.client.security import ClientSettings, can_secure
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
@@ -27,9 +29,6 @@ from moldau.spark.clients.plain_brokers import (
     brokers_of,
     check,
 )
-from moldau.spark.clients.security import FOLLOWED as SECURITY_SETTINGS
-from moldau.spark.clients.security import can_secure
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.option_values import OptionError
 from moldau.spark.writing.plain_sending import FENCED, Identity, PlainSender, SendingRules
 from moldau.spark.writing.producing import Written, placed

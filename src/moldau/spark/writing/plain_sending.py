@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from moldau.client.security import NotAccepted
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
@@ -27,7 +28,6 @@ from moldau.spark.clients.plain_brokers import (
     PlainBrokers,
     check,
 )
-from moldau.spark.clients.security import NotAccepted
 from moldau.spark.writing.record_building import RecordsBytes, build_batch, record_bytes
 from moldau.spark.writing.rows_to_records import Records
 from moldau.spark.writing.task_progress import Fenced

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from moldau.client.security import ClientSettings
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.writing.partitioning import can_choose, rows_by_partition
 from moldau.spark.writing.rows_to_records import Records, RowsToRecords
 

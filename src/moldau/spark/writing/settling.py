@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException, TopicPartition
 from pyspark.sql.datasource import WriterCommitMessage
 
+from moldau.client.security import ClientSettings
 from moldau.spark.clients.librdkafka import ANSWER_S_MAX, NoAnswer, admin_client, group_consumer, patiently, reason
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.options import SinkOptions
 from moldau.spark.writing.delivery import Delivered
 from moldau.spark.writing.librdkafka import noted, noted_tasks

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from moldau.spark.clients.settings import ClientSettings
+from moldau.client.security import ClientSettings
 from moldau.spark.options import GROUP_PREFIX
 from moldau.spark.writing.producing import Written
 

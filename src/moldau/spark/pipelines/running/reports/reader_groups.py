@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from moldau.spark.clients.settings import ClientSettings
+from moldau.client.security import ClientSettings
 from moldau.spark.offsets.progress import group_of
 from moldau.spark.options import source_options
 from moldau.spark.pipelines.plan import Connector, Plan

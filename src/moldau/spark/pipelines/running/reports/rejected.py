@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 
+from moldau.client.security import ClientSettings
 from moldau.spark.clients.librdkafka import admin_client
-from moldau.spark.clients.settings import ClientSettings
 from moldau.spark.dead_letters.letters import LETTERS_GROUP, SKIPPED_GROUP, done_from, letter_group
 from moldau.spark.dead_letters.rejections import OnError, rejection_rules
 from moldau.spark.offsets.progress import group_of

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.clients.settings import ClientSettings, client_settings
+from moldau.client.security import ClientSettings
+from moldau.spark.clients.settings import client_settings
 from moldau.spark.dead_letters.letters import RECORD_LIMIT, letters_config
 from moldau.spark.formats.type_names import quoted_name
 from moldau.spark.option_values import OptionValues

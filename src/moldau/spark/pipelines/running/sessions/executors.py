@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from moldau.spark.clients.settings import ClientSettings, client_settings
+from moldau.client.security import ClientSettings
+from moldau.spark.clients.settings import client_settings
 from moldau.spark.option_values import OptionValues
 from moldau.spark.pipelines.plan import Connector, Plan
 from moldau.spark.pipelines.running.frames.sources import topic_options

@@ -1,7 +1,7 @@
-"""TLS and SASL of connections that this package makes itself, by librdkafka's settings.
+"""TLS and SASL of connections that are made without a client library, by librdkafka's settings.
 
 What is not followed is left to librdkafka: other mechanisms, servers that nobody verifies, revoked certificates.
-A worker whose cluster is plain loads nothing of TLS and SASL.
+A process whose cluster is plain loads nothing of TLS and SASL.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from moldau.core.clock import SystemClock
-from moldau.spark.clients.settings import ClientSettings
 
 if TYPE_CHECKING:
     from moldau.security.sasl.client_login import Asking, Authenticated, ClientCredentials
     from moldau.security.tls.contexts import LoadedTls
     from moldau.security.tls.settings import TlsSettings
+
+# Pairs in order instead of a dictionary: clients are cached by them.
+ClientSettings: TypeAlias = tuple[tuple[str, str], ...]
 
 PLAINTEXT = "plaintext"
 PROTOCOLS = (PLAINTEXT, "ssl", "sasl_plaintext", "sasl_ssl")
@@ -89,7 +91,7 @@ def _mechanism(settings: Mapping[str, str]) -> str:
 class ConnectionSecurity:
     """Of all connections to one cluster."""
 
-    tls: Callable[[], LoadedTls] | None  # asked for each connection: a worker lives longer than certificates do
+    tls: Callable[[], LoadedTls] | None  # asked for each connection: a process may live longer than certificates do
     credentials: ClientCredentials | None
 
     def secured(self, plain: socket.socket, host: str) -> socket.socket:
