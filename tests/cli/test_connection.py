@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from moldau.cli.connection import read_properties, split_server
+from moldau.cli.connection import check_servers, read_properties
 from moldau.cli.failures import UsageError
+from moldau.client.cluster import addresses_of
 from tests.cli.conftest import run_tool
 
 
@@ -58,13 +59,13 @@ def test_the_option_wins_over_the_environment(nobody: str) -> None:
     ],
 )
 def test_forms_of_a_bootstrap_server(server: str, address: tuple[str, int]) -> None:
-    assert split_server(server) == address
+    assert addresses_of(server) == [address]
 
 
 @pytest.mark.parametrize("server", ["broker:kafka", "broker:0", "broker:70000"])
 def test_a_port_is_a_number(server: str) -> None:
     with pytest.raises(UsageError, match="expected HOST:PORT"):
-        split_server(server)
+        check_servers(server)
 
 
 def test_client_properties_from_a_file(tmp_path: Path) -> None:

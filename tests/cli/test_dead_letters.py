@@ -32,7 +32,7 @@ def test_letters_are_listed_and_sent_back_once(done: Callable[..., str], tool: T
     sent = done("dead-letters", "send-back", letters)
     assert sent == f"sent 1 back to {topic}\n1 records in {letters} are no dead letters and stay\n"
     assert done("dead-letters", "send-back", letters) == f"nothing in {letters} that was not sent back before\n"
-    record = json.loads(done("consume", topic, "-b", "-e", "-o", "json"))
+    record = json.loads(done("consume", topic, "--from-beginning", "-e", "-o", "json"))
     assert (record["key"], record["value"], record["partition"], record["timestamp"]) == (
         "k",
         "v",

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import moldau
+from moldau.client.security import can_secure, security_of
 from moldau.embedded.broker import EmbeddedBroker
 from moldau.spark.clients.broker_connection import BrokerConnection
-from moldau.spark.clients.security import can_secure, security_of
 from moldau.wire.messages import MetadataRequest, MetadataResponse
 from tests.cli.conftest import run_tool
 from tests.kerberos import Realm, in_realm

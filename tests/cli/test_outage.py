@@ -21,7 +21,7 @@ def send(broker: EmbeddedBroker, topic: str, *, line: str) -> None:
 def test_a_reader_says_so_and_goes_on(moldau_run: Run, tmp_path: Path, moldau_topic: str) -> None:
     broker = moldau_run(data_dir=tmp_path)
     send(broker, moldau_topic, line="before\n")
-    arguments, variables = command("consume", moldau_topic, "-b"), environment(broker.bootstrap_servers)
+    arguments, variables = command("consume", moldau_topic, "--from-beginning"), environment(broker.bootstrap_servers)
     with subprocess.Popen(arguments, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
         assert reader.stdout is not None
         assert reader.stderr is not None
@@ -44,12 +44,15 @@ def test_a_writer_waits_for_it_and_loses_nothing(moldau_run: Run, tmp_path: Path
         assert writer.stdin is not None
         writer.stdin.write(b"before\n")
         writer.stdin.flush()
-        assert run_tool(broker.bootstrap_servers, "consume", moldau_topic, "-b", "-n", "1").stdout == "before\n"
+        assert (
+            run_tool(broker.bootstrap_servers, "consume", moldau_topic, "--from-beginning", "-n", "1").stdout
+            == "before\n"
+        )
         broker.kill()
         writer.stdin.write(b"during\n")
         writer.stdin.flush()
         again = moldau_run(data_dir=tmp_path, port=broker.port)
         printed, _ = writer.communicate(b"after\n", timeout=WAIT_S_MAX)
     assert (writer.returncode, len(printed.splitlines())) == (0, 3)
-    read = run_tool(again.bootstrap_servers, "consume", moldau_topic, "-b", "-e")
+    read = run_tool(again.bootstrap_servers, "consume", moldau_topic, "--from-beginning", "-e")
     assert read.stdout.split() == ["before", "during", "after"]

@@ -29,7 +29,7 @@ def test_getting_started_in_python(servers: str, tmp_path: Path) -> None:
     run_python(produce, cwd=tmp_path, bootstrap=servers)
     assert run_python(consume, cwd=tmp_path, bootstrap=servers) == "b'customer-7' b'two coffees'\n"
     run_python(transact, cwd=tmp_path, bootstrap=servers)
-    invoices = "moldau consume invoices -b -e -X isolation.level=read_committed --show key,value"
+    invoices = "moldau consume invoices --from-beginning -e -X isolation.level=read_committed --show key,value"
     assert run_shell(invoices, cwd=tmp_path, bootstrap=servers) == "customer-7\tpaid: two coffees\n"
 
 
@@ -40,7 +40,9 @@ def test_getting_started_with_the_tools(servers: str, tmp_path: Path) -> None:
     assert "created orders" in printed
     assert re.search(r"^\d/\d customer-7: hello$", printed, re.MULTILINE)
     run_shell(pipe, cwd=tmp_path, bootstrap=servers)
-    copy = run_shell("moldau topics list; moldau consume copy -b -e -f '%k=%v\n'", cwd=tmp_path, bootstrap=servers)
+    copy = run_shell(
+        "moldau topics list; moldau consume copy --from-beginning -e -f '%k=%v\n'", cwd=tmp_path, bootstrap=servers
+    )
     assert "customer-7=hello" in copy
     assert "orders" not in copy
 

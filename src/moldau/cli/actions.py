@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable
 
+from moldau.cli.parsing import Parser
 
-def action_parser(name: str, description: str, examples: str) -> ArgumentParser:
-    return ArgumentParser(
-        prog=f"moldau {name}",
-        description=description,
-        epilog=examples,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
+
+def action_parser(name: str, description: str, examples: str) -> Parser:
+    return Parser(prog=f"moldau {name}", description=description, epilog=examples)
 
 
 def run_action(options: Namespace) -> int:

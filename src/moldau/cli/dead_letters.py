@@ -7,8 +7,9 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from moldau.cli.actions import action_parser, run_action
-from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
+from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
+from moldau.cli.librdkafka import client_config, cluster_metadata, open_client
 from moldau.cli.output import TABLE, add_output_option, print_rows
 
 if TYPE_CHECKING:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 OK = 0
 FAILED = 1  # the cluster said no, or did not answer
 USAGE = 2  # the command line or its input is wrong; argparse uses the same
@@ -19,3 +22,9 @@ class CommandFailed(Exception):
 class UsageError(CommandFailed):
     def __init__(self, message: str) -> None:
         super().__init__(message, exit_code=USAGE)
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """For the end of a message: what was probably meant, or nothing."""
+    near = get_close_matches(word, [*known], n=1)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -1,40 +1,23 @@
-"""The `moldau` command's tools: which there are, and how each of them ends."""
+"""The `moldau` command's tools: how each is found, begins and ends."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NamedTuple
 
-from moldau.cli.failures import FAILED, INTERRUPTED, OK, USAGE, CommandFailed
+from moldau.cli.failures import FAILED, INTERRUPTED, OK, CommandFailed, UsageError, meant
+from moldau.cli.tools import GROUPS, TOOLS, tool_name
 from moldau.core.standard_streams import occupy_standard_streams
 
+DESCRIPTION = """\
+usage: moldau COMMAND ...
 
-class Tool(NamedTuple):
-    module: str
-    summary: str
-    reads_input: bool = False
+Event streaming that speaks Apache Kafka's protocol: brokers, and the tools for them and for any other Kafka.
 
-
-TOOLS = {
-    "topics": Tool("moldau.cli.topics.command", "list, create, describe and delete topics"),
-    "produce": Tool("moldau.cli.records.produce", "send the lines of standard input to a topic", reads_input=True),
-    "consume": Tool("moldau.cli.records.consume", "print the records of a topic"),
-    "pipeline": Tool("moldau.cli.pipeline.command", "run, check and watch data pipelines on Spark"),
-    "sql": Tool("moldau.cli.sql.command", "ask topics in SQL, on Spark"),
-    "tables": Tool("moldau.cli.tables", "describe, optimize and vacuum the tables that queries write to"),
-    "retention": Tool("moldau.cli.retention", "readers that retention may pass: warn, and hold it"),
-    "zookeeper-config": Tool("moldau.cli.zookeeper_config", "files for a ZooKeeper ensemble, and a look at one"),
-    "metadata-move": Tool("moldau.cli.metadata_move", "move a machine's metadata into ZooKeeper or etcd"),
-    "certs": Tool("moldau.cli.certs.command", "make, show and renew certificates for TLS"),
-    "users": Tool("moldau.cli.users.command", "users who log in with SCRAM, and their passwords"),
-    "acls": Tool("moldau.cli.acls.command", "say who may do what"),
-    "quotas": Tool("moldau.cli.quotas.command", "limit what users, client ids and addresses may use"),
-    "dead-letters": Tool("moldau.cli.dead_letters", "records that a query refused: look at them, send them back"),
-}
-
+  start              run a broker, or several
+  help COMMAND       the options of a command, with examples
+"""
 EXAMPLES = """\
 examples:
   moldau start                                      a broker on localhost:9092, its data in ./moldau-data
@@ -42,77 +25,181 @@ examples:
   moldau topics create orders --partitions 3
   echo 'hello' | moldau produce orders
   moldau consume orders --from-beginning -e
+  moldau -b kafka-1:9092 topics list                another cluster; or give it a name: moldau profile --help
+
+Names of Apache Kafka's scripts work, too: `moldau kafka-topics.sh --list --bootstrap-server localhost:9092`.
 
 exit codes: 0 done, 1 the cluster said no or did not answer, 2 the command line or its input is wrong
 """
+# What says where the cluster is may also stand before the tool, or before its action.
+LEADING = ("-b", "--bootstrap-server", "--profile", "--command-config", "-X", "--timeout")
+OUTPUT_OPTIONS = ("-o", "--output")
+HELP = ("-h", "--help")
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments or arguments[0] not in TOOLS:
-        return without_a_tool(arguments)
-    name, *rest = arguments
+    return run_tool("", lambda: _main(arguments))
+
+
+def _main(arguments: list[str]) -> int:
+    check_text(arguments)
+    leading, rest = split_leading(arguments)
+    if rest[:1] == ["help"] and len(rest) > 1:
+        rest = [*rest[1:], HELP[1]]
+    if rest[:1] in (["--version"], ["help"], *([each] for each in HELP)):
+        print(version() if rest[0] == "--version" else overview())
+        return OK
+    if not rest:
+        raise UsageError(f"which command? There are start, {', '.join(TOOLS)}; see: moldau help")
+    name, words = tool_name(rest[0]), rest[1:]
+    if name not in TOOLS:
+        raise UsageError(f"unknown command {rest[0]!r}{meant(rest[0], ['start', *TOOLS])}; see: moldau help")
+    more, words = split_leading(words)
+    module = module_of(name, words)
+    # Behind an action, whose parser takes them.
+    first = 0 if not words or words[0].startswith("-") else 1
+    given = [*words[:first], *leading, *more, *words[first:]]
+    return run_tool(name, lambda: command_of(module)(given), output=asked_output(given))
+
+
+def check_text(arguments: Sequence[str]) -> None:
+    """Python keeps bytes that are no text as surrogates, which nothing takes that is asked with them."""
+    for number, argument in enumerate(arguments, 1):
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = argument.encode(errors="surrogateescape")
+            raise UsageError(f"argument {number} is no text in UTF-8: {shown!r}") from None
+
+
+def split_leading(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The options that say where the cluster is, with their values, and what follows them."""
+    at = 0
+    while at < len(arguments):
+        word = arguments[at]
+        if word in LEADING:
+            at += 2
+        elif word.startswith(tuple(f"{each}=" if each.startswith("--") else each for each in LEADING)):
+            at += 1
+        else:
+            break
+    return [*arguments[:at]], [*arguments[at:]]
+
+
+def module_of(name: str, words: Sequence[str]) -> str:
+    tool = TOOLS[name]
+    speaks_kafka = bool(words) and words[0].startswith("--") and words[0] not in HELP
+    module = tool.kafka if tool.kafka and (speaks_kafka or tool.module is None) else tool.module
+    assert module is not None, "every tool has a module"
+    return module
+
+
+def command_of(module: str) -> Callable[[list[str]], int]:
     # Only the tool that runs is imported: the client library takes longer to load than most tools take to finish.
-    command: Callable[[list[str]], int] = import_module(TOOLS[name].module).main
-    return run_tool(name, lambda: command(rest))
+    command: Callable[[list[str]], int] = import_module(module).main
+    return command
 
 
-def run_tool(name: str, command: Callable[[], int]) -> int:
+def asked_output(arguments: Sequence[str]) -> str | None:
+    """The form in which a failure is told: it may come before anything was parsed."""
+    for at, word in enumerate(arguments):
+        if word in OUTPUT_OPTIONS:
+            return next(iter(arguments[at + 1 :]), None)
+        if word.startswith(f"{OUTPUT_OPTIONS[1]}="):
+            return word.partition("=")[2]
+    return None
+
+
+def run_tool(name: str, command: Callable[[], int], *, output: str | None = None) -> int:
     """A tool's exit code, with every expected way to fail turned into one line."""
-    from confluent_kafka import KafkaException
-
-    from moldau.cli.connection import reason
-    from moldau.cli.output import close_quietly
-
     try:
         check_streams(name)
         exit_code = command()
         if sys.stdout is not None:
             sys.stdout.flush()
         return exit_code
-    except CommandFailed as failed:
-        return complain(name, str(failed), exit_code=failed.exit_code)
-    except KafkaException as wrong:
-        return complain(name, reason(wrong), exit_code=FAILED)
     except BrokenPipeError:
-        close_quietly()
+        leave_output()
         return OK
-    except OSError as wrong:
-        close_quietly()
-        where = f": {wrong.filename}" if wrong.filename is not None else ""
-        return complain(name, f"input or output: {wrong.strerror or wrong}{where}", exit_code=FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as wrong:
+        failed = expected(wrong)
+        if failed is None:
+            raise
+        if isinstance(wrong, OSError):
+            leave_output()
+        return complain(name, str(failed), exit_code=failed.exit_code, output=output)
+
+
+def leave_output() -> None:
+    from moldau.cli.output import close_quietly
+
+    close_quietly()
+
+
+def expected(wrong: Exception) -> CommandFailed | None:
+    """What a user is told; None for what is our own mistake."""
+    if isinstance(wrong, CommandFailed):
+        return wrong
+    if isinstance(wrong, OSError):
+        where = f": {wrong.filename}" if wrong.filename is not None else ""
+        return CommandFailed(f"input or output: {wrong.strerror or wrong}{where}", exit_code=FAILED)
+    return of_client(wrong) or of_librdkafka(wrong)
+
+
+def of_client(wrong: Exception) -> CommandFailed | None:
+    if "moldau.client.cluster" not in sys.modules:
+        return None
+    from moldau.cli.connection import nobody_listens
+    from moldau.client.cluster import NoAnswer, NobodyListens, Refused
+    from moldau.client.connection import Unsupported
+
+    if isinstance(wrong, NobodyListens):
+        return nobody_listens(wrong.servers)
+    if isinstance(wrong, NoAnswer | Refused | Unsupported):
+        return CommandFailed(str(wrong))
+    return None
+
+
+def of_librdkafka(wrong: Exception) -> CommandFailed | None:
+    if "confluent_kafka" not in sys.modules:
+        return None
+    from confluent_kafka import KafkaException
+
+    from moldau.cli.librdkafka import reason
+
+    return CommandFailed(reason(wrong)) if isinstance(wrong, KafkaException) else None
 
 
 def check_streams(name: str) -> None:
     """Python has None for a stream that was closed before it started."""
     occupy_standard_streams()
+    if not name:
+        return
     needed, stream = ("input", sys.stdin) if TOOLS[name].reads_input else ("output", sys.stdout)
     if stream is None:
         raise CommandFailed(f"standard {needed} is closed")
 
 
-def complain(name: str, message: str, *, exit_code: int) -> int:
+def complain(name: str, message: str, *, exit_code: int, output: str | None) -> int:
     if sys.stderr is not None:  # or print would take standard output for it
-        print(f"moldau {name}: {message}", file=sys.stderr)
+        print(f"moldau {name}: {message}" if name else f"moldau: {message}", file=sys.stderr)
+    if output is not None and sys.stdout is not None:
+        from moldau.cli.output import print_failure
+
+        print_failure(message, output=output)
     return exit_code
 
 
-def without_a_tool(arguments: list[str]) -> int:
-    """Help, the version, or a usage error that lists the tools; argparse leaves with the right code for each."""
-    parser = ArgumentParser(
-        prog="moldau",
-        description="Event streaming that speaks Apache Kafka's protocol: one broker, and the tools to try it with.",
-        epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=version())
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    commands.add_parser("start", help="run a broker")
-    for name, tool in TOOLS.items():
-        commands.add_parser(name, help=tool.summary)
-    parser.parse_args(arguments)
-    return USAGE
+def overview() -> str:
+    parts = [DESCRIPTION]
+    for title, tools in GROUPS.items():
+        if tools:
+            parts.append(f"{title}:")
+            parts += [f"  {name:<18} {tool.summary}" for name, tool in tools.items()]
+            parts.append("")
+    return "\n".join([*parts, EXAMPLES.rstrip()])
 
 
 def version() -> str:

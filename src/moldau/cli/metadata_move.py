@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
 from moldau.cli.failures import OK, CommandFailed
+from moldau.cli.parsing import Parser
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.load import load_config
 from moldau.core.config.metadata_store import MetadataService
@@ -53,11 +54,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau metadata-move",
         description="Move the metadata of the brokers of this machine into ZooKeeper or etcd.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data-dir", required=True, metavar="DIR", help="the log directory that has the metadata")
     service = parser.add_mutually_exclusive_group(required=True)

@@ -1,39 +1,91 @@
-"""What the tools print: an aligned table for people, JSON for programs."""
+"""What the tools print: an aligned table for people, and JSON, YAML or CSV for programs.
+
+A command prints one JSON or YAML value, whatever happens: rows, or an object whose `error` says what went wrong.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Mapping, Sequence
+
+from moldau.cli.failures import meant
 
 Row = Mapping[str, object]
 
-TABLE, JSON, JSON_LINES = "table", "json", "jsonl"
+TABLE, WIDE, JSON, JSON_LINES, YAML, CSV = FORMATS = ("table", "wide", "json", "jsonl", "yaml", "csv")
+
+
+def output_format(text: str) -> str:
+    if text not in FORMATS:
+        raise ArgumentTypeError(f"{text!r} is no format{meant(text, FORMATS) or f'; expected {_known()}'}")
+    return text
+
+
+def _known() -> str:
+    return ", ".join(FORMATS)
 
 
 def add_output_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=(TABLE, JSON, JSON_LINES),
-        default=TABLE,
-        help="a table (default), one JSON document, or one JSON object a line",
+        metavar="FORMAT",
+        type=output_format,
+        help=f"{_known()} (default: table); wide has more columns",
     )
 
 
-def print_rows(rows: Sequence[Row], *, columns: Sequence[str], output: str) -> None:
-    """A table shows the columns; JSON shows everything a row holds."""
-    if output == JSON:
-        print(json.dumps([*rows], indent=2))
+def is_for_people(output: str) -> bool:
+    return output in (TABLE, WIDE)
+
+
+def print_rows(rows: Sequence[Row], *, columns: Sequence[str], output: str, more: Sequence[str] = ()) -> None:
+    """A table shows the columns, a wide one `more` of them; everything else holds all that a row does."""
+    if is_for_people(output):
+        shown = [*columns, *more] if output == WIDE else [*columns]
+        print_table([[cell(row.get(name)) for name in shown] for row in rows], header=[each.upper() for each in shown])
     elif output == JSON_LINES:
         for row in rows:
             print(json.dumps(row))
+    elif output == CSV:
+        print_csv(rows, names=[*dict.fromkeys([*columns, *more, *(name for row in rows for name in row)])])
     else:
-        print_table(
-            [[cell(row[column]) for column in columns] for row in rows], header=[name.upper() for name in columns]
-        )
+        print_value([*rows], output=output)
+
+
+def print_value(value: object, *, output: str) -> None:
+    """One value that is no list of rows."""
+    if output == YAML:
+        import yaml
+
+        print(yaml.safe_dump(json.loads(json.dumps(value)), sort_keys=False, allow_unicode=True), end="")
+    else:
+        print(json.dumps(value, indent=None if output == JSON_LINES else 2))
+
+
+def print_csv(rows: Sequence[Row], *, names: Sequence[str]) -> None:
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_plain(row.get(name)) for name in names])
+
+
+def _plain(value: object) -> object:
+    """A cell of CSV: empty for none, JSON for what is more than a text or a number."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return json.dumps(value)
+
+
+def print_failure(message: str, *, output: str | None) -> None:
+    """Beside the line for people that goes to standard error."""
+    if output in (JSON, JSON_LINES, YAML):
+        print_value({"error": message}, output=output)
 
 
 def print_table(lines: Iterable[Sequence[str]], *, header: Sequence[str]) -> None:
@@ -49,6 +101,8 @@ def cell(value: object) -> str:
         return "-"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value)) or "-"
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={each}" for name, each in value.items()) or "-"
     return str(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,11 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from moldau.cli.connection import (
-    add_connection_options,
-    client_config,
-    cluster_metadata,
-    open_client,
-)
+from moldau.cli.connection import add_connection_options, client_settings
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
+from moldau.cli.librdkafka import client_config, cluster_metadata, open_client
 from moldau.cli.output import add_output_option, print_rows
+from moldau.cli.parsing import Parser
 from moldau.core.clock import SystemClock
 from moldau.spark.offsets.retention import Margin, duration_text
 from moldau.spark.offsets.retention_guard import RetentionGuard
@@ -107,7 +104,7 @@ def pipeline_groups(options: Namespace) -> Iterator[Reader]:
 
             plan = load(path, {})
             if "bootstrap.servers" not in plan.settings:
-                plan = load(path, {"bootstrap.servers": options.bootstrap_server})
+                plan = load(path, {"bootstrap.servers": client_settings(options)["bootstrap.servers"]})
             yield from reader_groups(with_environment(plan, os.environ, needs_all=False))
         except (PipelineError, OptionError) as wrong:
             raise UsageError(str(wrong)) from None
@@ -182,11 +179,10 @@ def within(text: str) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau retention",
         description="Readers that retention may pass: how long their first unread record stays at least.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("group", nargs="*", metavar="GROUP", help="a consumer group")
     parser.add_argument(

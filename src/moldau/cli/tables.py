@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option
+from moldau.cli.parsing import Parser
 
 if TYPE_CHECKING:
     from moldau.spark.tables.maintenance import Description, MaintainedTable
@@ -47,11 +48,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau tables",
         description="Look after the tables that Spark queries write to.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     describing = actions.add_parser("describe", help="columns, partitions, files and rows")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
+from moldau.cli.parsing import Parser
 from moldau.core.host_names import HOST_NAME_EXPECTED, is_host_name
 
 CLIENT_PORT, PEER_PORT, ELECTION_PORT = 2181, 2888, 3888
@@ -58,11 +59,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau zookeeper-config",
         description="Write the configuration of a ZooKeeper ensemble for Moldau, or check one that runs.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--servers", required=True, metavar="HOSTS", help="host[:port] of each, with commas between")
     parser.add_argument("--dir", default="zookeeper", metavar="DIR", help="where to write (default: ./zookeeper)")

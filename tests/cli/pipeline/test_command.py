@@ -90,7 +90,7 @@ def test_the_life_of_a_pipeline(
     assert "\tat " not in said
     assert "numbers.copies: 1 rows of batch 0 break numbers.positive" in said
     assert "copies: stopped  3 rows" in said
-    assert sorted(done("consume", f"{topic}-copies", "-b", "-e").splitlines()) == ['{"n":1}', '{"n":2}']
+    assert sorted(done("consume", f"{topic}-copies", "--from-beginning", "-e").splitlines()) == ['{"n":1}', '{"n":2}']
     told_at_last = done("pipeline", "status", str(file))
     assert "stopped" in told_at_last
     assert told_at_last.endswith(f"copies: 1 break numbers.positive\ncopies: 1 records of {topic} do not fit\n")
@@ -108,12 +108,15 @@ def test_ctrl_c_ends_a_replay(bootstrap: str, done: Callable[..., str], file: Pa
     arguments = ("replay", str(file), "--from", "-2h", "--yes", "--master", "local[2]")
     with running(bootstrap, *arguments, error=error) as process:
         copies = f"{topic}-copies"
-        wait_for(lambda: copies in done("topics", "list") and bool(done("consume", copies, "-b", "-e")), "a copy")
+        wait_for(
+            lambda: copies in done("topics", "list") and bool(done("consume", copies, "--from-beginning", "-e")),
+            "a copy",
+        )
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everybody
         assert process.wait(60) == 0
     assert "Traceback" not in error.read_text()
     assert "copies: stopped" in error.read_text()
-    assert done("consume", f"{topic}-copies", "-b", "-e") == '{"n":2}\n'
+    assert done("consume", f"{topic}-copies", "--from-beginning", "-e") == '{"n":2}\n'
 
 
 def test_a_replay_asks_and_leaves_everything_as_it_is(

@@ -65,7 +65,9 @@ def test_the_life_of_a_project(
         return next((dict(one) for one in rows if one["query"] == name), {})
 
     def large() -> list[str]:
-        return done("consume", f"{topic}-large", "-b", "-e", "-X", "isolation.level=read_committed").splitlines()
+        return done(
+            "consume", f"{topic}-large", "--from-beginning", "-e", "-X", "isolation.level=read_committed"
+        ).splitlines()
 
     done("topics", "create", f"{topic}-large")
     done("produce", topic, stdin=order(1, 120) + order(2, 7))
@@ -240,7 +242,9 @@ def test_tables_are_computed_anew(
             return process.wait(WAIT_S_MAX)
 
     def large() -> list[str]:
-        told = done("consume", f"{topic}-large", "-b", "-e", "-X", "isolation.level=read_committed").splitlines()
+        told = done(
+            "consume", f"{topic}-large", "--from-beginning", "-e", "-X", "isolation.level=read_committed"
+        ).splitlines()
         return [json.loads(each)["id"] for each in told]
 
     done("topics", "create", f"{topic}-large")

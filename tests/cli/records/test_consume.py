@@ -37,13 +37,13 @@ def test_nothing_from_the_end_on(done: Done, numbers: str) -> None:
 
 
 def test_no_more_than_wanted(done: Done, numbers: str) -> None:
-    assert done("consume", numbers, "-b", "-n", "3").split() == ["0", "1", "2"]
+    assert done("consume", numbers, "--from-beginning", "-n", "3").split() == ["0", "1", "2"]
 
 
 def test_chosen_fields_and_formats(done: Done, numbers: str) -> None:
     fields = ("--show", "partition,offset,timestamp,key,value")
-    assert done("consume", numbers, "-b", "-n", "1", *fields) == "0\t0\t1000000\tk0\t0\n"
-    assert done("consume", numbers, "-b", "-n", "2", "-f", r"%t/%p@%o %k=%v (%V)\x21\n") == (
+    assert done("consume", numbers, "--from-beginning", "-n", "1", *fields) == "0\t0\t1000000\tk0\t0\n"
+    assert done("consume", numbers, "--from-beginning", "-n", "2", "-f", r"%t/%p@%o %k=%v (%V)\x21\n") == (
         f"{numbers}/0@0 k0=0 (1)!\n{numbers}/0@1 k1=1 (1)!\n"
     )
 
@@ -99,7 +99,7 @@ def test_new_records_arrive_until_ctrl_c(bootstrap: str, done: Done, numbers: st
 
 
 def test_a_reader_that_has_enough_is_no_failure(bootstrap: str, numbers: str) -> None:
-    arguments = command("consume", numbers, "-b")
+    arguments = command("consume", numbers, "--from-beginning")
     with subprocess.Popen(
         arguments, env=environment(bootstrap), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as reader:
@@ -113,7 +113,7 @@ def test_a_reader_that_has_enough_is_no_failure(bootstrap: str, numbers: str) ->
 def test_output_that_cannot_be_written_is_one_line(bootstrap: str, numbers: str) -> None:
     with open("/dev/full", "wb") as full:
         finished = subprocess.run(
-            command("consume", numbers, "-b", "-e"),
+            command("consume", numbers, "--from-beginning", "-e"),
             env=environment(bootstrap),
             stdout=full,
             stderr=subprocess.PIPE,

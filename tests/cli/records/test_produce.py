@@ -14,7 +14,7 @@ Done = Callable[..., str]
 
 
 def read_all(done: Done, topic: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in done("consume", topic, "-b", "-e", "-o", "json").splitlines()]
+    return [json.loads(line) for line in done("consume", topic, "--from-beginning", "-e", "-o", "json").splitlines()]
 
 
 def test_each_line_is_a_record(done: Done, topic: str) -> None:
@@ -72,10 +72,10 @@ def test_json_is_read_back_as_consume_wrote_it(done: Done, topic: str, moldau_to
         {"value": "žluťoučký \n \u2028 kůň", "partition": 1},
     ]
     done("produce", topic, "-i", "json", "--keep-partitions", stdin="\n".join(map(json.dumps, records)))
-    first = done("consume", topic, "-b", "-e", "-o", "json")
+    first = done("consume", topic, "--from-beginning", "-e", "-o", "json")
     done("topics", "create", f"{moldau_topic}-copy", "-p", "2")
     done("produce", f"{moldau_topic}-copy", "-i", "json", "--keep-partitions", stdin=first)
-    second = done("consume", f"{moldau_topic}-copy", "-b", "-e", "-o", "json")
+    second = done("consume", f"{moldau_topic}-copy", "--from-beginning", "-e", "-o", "json")
     assert second.replace(f"{moldau_topic}-copy", moldau_topic) == first
     shown = [json.loads(line) for line in first.splitlines()]
     assert [record["value"] for record in shown] == [record["value"] for record in records]

@@ -138,7 +138,7 @@ def test_a_stream_stays_until_it_is_dropped(
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
     assert kept == []
     deadline = time.monotonic() + WAIT_S_MAX
-    while done("consume", stream, "-b", "-e") != '{"n":5}\n':
+    while done("consume", stream, "--from-beginning", "-e") != '{"n":5}\n':
         assert time.monotonic() < deadline
         time.sleep(0.5)
     twice = tool("sql", statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from moldau.cli.certs.client_settings import broker_settings, client_settings
 from moldau.cli.certs.files import AUTHORITY, AUTHORITY_KEY, PUBLIC, SECRET, file_stem, read_file, write_files
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import add_output_option, print_rows
+from moldau.cli.parsing import Parser
 from moldau.core.clock import SystemClock
 from moldau.security.tls.certificates import InvalidRequest
 
@@ -46,11 +47,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau certs",
         description="Certificates for TLS: an authority of your own, and what it signs for brokers and clients.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     authority = commands.add_parser("ca", help="make an authority, which signs all others")

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from moldau.cli.connection import BOOTSTRAP_VARIABLE, split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
+from moldau.cli.parsing import Parser
 from moldau.cli.pipeline import projects
 from moldau.cli.pipeline.ages import with_ages
 from moldau.cli.pipeline.progress import ProgressLines, findings_of, status_rows
@@ -76,11 +77,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau pipeline",
         description="Pipelines on Spark: a file says what is read, what is computed and where results go.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from moldau.cli.connection import (
-    Outage,
-    add_connection_options,
-    check_partition,
-    client_config,
-    open_client,
-    topic_failure,
-    topic_metadata,
-)
+from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.librdkafka import Outage, check_partition, client_config, open_client, topic_failure, topic_metadata
+from moldau.cli.parsing import Parser
 from moldau.cli.records import offsets
 from moldau.cli.records import text as record_text
 from moldau.cli.records.json import record_as_json
@@ -41,7 +35,7 @@ Format = Callable[[Any], bytes]
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    outage = Outage("consume", servers=options.bootstrap_server)
+    outage = Outage("consume", options)
     show, start = chosen_format(options), chosen_start(options)
     consumer = open_client(Consumer, client_config(options, **settings(outage)))
     try:
@@ -54,11 +48,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau consume",
         description="Print the records of a topic, of all its partitions, without joining a group.",
         epilog=f"{EXAMPLES}\n{offsets.HELP}\n{record_text.HELP}",
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("topic", metavar="TOPIC")
     where = parser.add_argument_group("what to read")
@@ -66,7 +59,7 @@ def parse(arguments: list[str]) -> Namespace:
         "-p", "--partition", metavar="N", type=int, action="append", help="only this one; may be repeated"
     )
     begin = where.add_mutually_exclusive_group()
-    begin.add_argument("-b", "--from-beginning", action="store_true", help="the same as --offset start")
+    begin.add_argument("--from-beginning", action="store_true", help="the same as --offset start")
     begin.add_argument(
         "--offset", metavar="OFFSET", default="end", help="where to begin; see below (default: %(default)s)"
     )

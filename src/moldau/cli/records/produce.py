@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from moldau.cli.connection import (
+from moldau.cli.connection import add_connection_options
+from moldau.cli.failures import OK, CommandFailed
+from moldau.cli.librdkafka import (
     Outage,
-    add_connection_options,
     check_partition,
     client_config,
     kafka_error,
@@ -19,7 +20,7 @@ from moldau.cli.connection import (
     topic_failure,
     topic_metadata,
 )
-from moldau.cli.failures import OK, CommandFailed
+from moldau.cli.parsing import Parser
 from moldau.cli.records.input import LineReader, read_records
 from moldau.cli.records.json import OutgoingRecord
 
@@ -41,7 +42,7 @@ QUEUE_PAUSE_S = 0.1
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    outage = Outage("produce", servers=options.bootstrap_server)
+    outage = Outage("produce", options)
     reader = LineReader(options)
     producer = open_client(Producer, client_config(options, **settings(options, outage)))
     topic = topic_metadata(producer, options.topic, options, may_appear=True)
@@ -61,11 +62,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau produce",
         description="Send the lines of standard input to a topic, one record a line.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("topic", metavar="TOPIC")
     what = parser.add_argument_group("what to send")

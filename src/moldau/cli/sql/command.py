@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient
 
-from moldau.cli.connection import add_connection_options, client_config, cluster_metadata, open_client
+from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.librdkafka import client_config, cluster_metadata, open_client
+from moldau.cli.parsing import Parser
 from moldau.cli.sql.output import OUTPUTS, print_result
 from moldau.cli.sql.plot import plot_rows
 from moldau.cli.sql.waiting import WaitingLine, waiting_line
@@ -123,11 +125,10 @@ def ask(session: SqlSession, statement: str, options: Namespace, line: WaitingLi
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau sql",
         description="Ask topics in SQL, on Spark.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("statement", nargs="?", metavar="SQL", help="one or more statements; without it, a shell")
     parser.add_argument("--follow", action="store_true", help="go on with what arrives, until Ctrl-C")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -11,17 +11,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from moldau.cli.connection import (
-    add_connection_options,
-    client_config,
-    cluster_metadata,
-    kafka_error,
-    open_client,
-    split_pair,
-    topic_failure,
-)
+from moldau.cli.connection import add_connection_options, split_pair
 from moldau.cli.failures import FAILED, OK, UsageError
+from moldau.cli.librdkafka import client_config, cluster_metadata, kafka_error, open_client, topic_failure
 from moldau.cli.output import add_output_option, print_rows
+from moldau.cli.parsing import Parser
 from moldau.cli.topics.description import describe, print_descriptions
 
 EXAMPLES = """\
@@ -44,11 +38,10 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = Parser(
         prog="moldau topics",
         description="List, create, describe and delete topics.",
         epilog=EXAMPLES,
-        formatter_class=RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 

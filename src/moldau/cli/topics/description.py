@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, OffsetSpec, ResourceType
 
-from moldau.cli.connection import kafka_error, topic_failure
+from moldau.cli.librdkafka import kafka_error, topic_failure
 from moldau.cli.output import TABLE, Row, cell, print_rows, print_table
 
 COLUMNS = ("partition", "leader", "replicas", "isr", "start", "end")

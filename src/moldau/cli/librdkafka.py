@@ -1,0 +1,140 @@
+"""Clients of librdkafka for the tools: they keep quiet, and give a quick verdict when nobody answers."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Collection
+from typing import Any, Protocol, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from moldau.cli.connection import client_settings, nobody_listens
+from moldau.cli.failures import CommandFailed, UsageError
+from moldau.client.cluster import addresses_of
+
+ATTEMPT_S = 0.5  # how long librdkafka may try before we look ourselves whether anything listens
+PROBE_S = 1.0
+CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creating
+
+SILENT = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
+AnyClient = TypeVar("AnyClient")
+
+
+class Client(Protocol):
+    """What a producer, a consumer and an admin client have in common."""
+
+    def list_topics(self, topic: str = ..., timeout: float = ...) -> Any: ...
+
+
+def client_config(options: Namespace, **settings: object) -> dict[str, Any]:
+    """The properties of a client; what the user gives wins over what the tool wants."""
+    return {
+        # librdkafka writes to stderr by itself; errors reach the user through exceptions, in our words.
+        "log_level": 0,
+        "error_cb": ignore_error,
+        **settings,
+        **client_settings(options),
+    }
+
+
+def ignore_error(_error: KafkaError) -> None:
+    """What matters of it comes back from the call that fails."""
+
+
+class Outage:
+    """Tells the user once that every broker is gone, which librdkafka would wait out in silence."""
+
+    def __init__(self, tool: str, options: Namespace) -> None:
+        self.tool = tool
+        self.options = options  # which hear of the servers when the client is made
+        self.is_lost = True  # until somebody answers there is nothing to lose
+
+    def on_error(self, error: KafkaError) -> None:
+        if error.code() == KafkaError._ALL_BROKERS_DOWN and not self.is_lost:
+            self.is_lost = True
+            print(
+                f"moldau {self.tool}: no broker answers at {self.options.bootstrap_server}; waiting for one",
+                file=sys.stderr,
+            )
+
+    def on_answer(self) -> None:
+        self.is_lost = False
+
+
+def open_client(make: Callable[[dict[str, Any]], AnyClient], config: dict[str, Any]) -> AnyClient:
+    try:
+        return make(config)
+    except (KafkaException, TypeError, ValueError) as wrong:
+        raise UsageError(f"client configuration: {reason(wrong)}") from None
+
+
+def cluster_metadata(client: Client, options: Namespace) -> Any:
+    """Metadata of every topic, or a verdict on why nobody answers: soon if nothing listens, else after the timeout."""
+    deadline_s = time.monotonic() + options.timeout
+    while True:
+        left_s = deadline_s - time.monotonic()
+        try:
+            return client.list_topics(timeout=max(0.001, min(ATTEMPT_S, left_s)))
+        except KafkaException as wrong:
+            if kafka_error(wrong).code() not in SILENT:
+                raise
+        servers = options.bootstrap_server
+        if not any(listens(server, seconds=PROBE_S) for server in addresses_of(servers)):
+            raise nobody_listens(servers)
+        if time.monotonic() >= deadline_s:
+            raise CommandFailed(
+                f"something listens at {servers} but gave no answer in {options.timeout:g} s;"
+                " is it a Kafka broker, and does -X security.protocol=... fit it?"
+            )
+
+
+def topic_metadata(client: Client, topic: str, options: Namespace, *, may_appear: bool = False) -> Any:
+    """Metadata of one topic; a producer's asking may make the broker create it, so that it may yet appear."""
+    cluster_metadata(client, options)
+    deadline_s = time.monotonic() + options.timeout
+    while True:
+        found = client.list_topics(topic, timeout=options.timeout).topics[topic]
+        if found.error is None:
+            return found
+        is_on_its_way = found.error.code() == KafkaError.LEADER_NOT_AVAILABLE or (
+            may_appear and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+        )
+        if not is_on_its_way or time.monotonic() >= deadline_s:
+            raise CommandFailed(topic_failure(topic, found.error))
+        time.sleep(CREATION_PAUSE_S)
+
+
+def topic_failure(topic: str, error: KafkaError) -> str:
+    """What is wrong with one topic, with the next step where there is one."""
+    if error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):
+        return f"topic {topic!r} does not exist; create it with: moldau topics create {topic}"
+    if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+        return f"topic {topic!r} already exists; --if-not-exists accepts that"
+    return f"topic {topic!r}: {error.str()}"
+
+
+def check_partition(topic: str, partition: int, existing: Collection[int]) -> None:
+    if partition not in existing:
+        raise CommandFailed(f"topic {topic!r} has no partition {partition}; it has {len(existing)}, counted from 0")
+
+
+def listens(server: tuple[str, int], *, seconds: float) -> bool:
+    try:
+        socket.create_connection(server, timeout=seconds).close()
+    except OSError:
+        return False
+    return True
+
+
+def kafka_error(wrong: KafkaException) -> KafkaError:
+    error: KafkaError = wrong.args[0]
+    return error
+
+
+def reason(wrong: Exception) -> str:
+    """The words of an exception, without the code and the file name that librdkafka puts around them."""
+    first = wrong.args[0] if wrong.args else wrong
+    return first.str() if isinstance(first, KafkaError) else str(first)

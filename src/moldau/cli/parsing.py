@@ -1,0 +1,89 @@
+"""Command lines: a wrong one is one line that names what was wrong and what was probably meant."""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from moldau.cli.failures import UsageError, meant
+from moldau.cli.settling import settle
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
+_HEX_DIGITS = 2
+
+
+class Parser(ArgumentParser):
+    """argparse with our words; the parsers of its actions are of this kind, too."""
+
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", RawDescriptionHelpFormatter)
+        super().__init__(**settings)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Namespace | None = None
+    ) -> tuple[Namespace, list[str]]:
+        """Nothing may be left over, here and in the parser of an action, which knows its own options best."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(self._unknown(unknown[0]))
+        return options, []
+
+    def parse_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Namespace | None = None
+    ) -> Namespace:
+        options = super().parse_args(args, namespace)
+        settle(options)
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see: {self.prog} --help")
+
+    def _unknown(self, word: str) -> str:
+        if not word.startswith("-"):
+            return f"unexpected argument {word!r}"
+        name = word.partition("=")[0]
+        return f"unknown option {name}{meant(name, self._option_string_actions)}"
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(each) for each in action.choices]
+            what = "action" if isinstance(action.choices, dict) and action.dest == "==SUPPRESS==" else "value"
+            name = "" if what == "action" else f" of {'/'.join(action.option_strings) or action.metavar or action.dest}"
+            near = meant(str(value), choices) or f"; expected {', '.join(choices)}"
+            self.error(f"unknown {what} {value!r}{name}{near}")
+
+
+def unescaped(text: str) -> str:
+    r"""An argument in which \n, \t, \r, \0, \\ and \xHH mean what they do in C: shells pass on what is typed."""
+    parts = iter(text.split("\\"))
+    found = [next(parts)]
+    for part in parts:
+        if not part:  # an escaped backslash
+            found.append("\\" + next(parts, ""))
+        elif part[0] == "x" and len(part) > _HEX_DIGITS:
+            found.append(_of_code(part[1 : 1 + _HEX_DIGITS]) + part[1 + _HEX_DIGITS :])
+        elif part[0] in _ESCAPES:
+            found.append(_ESCAPES[part[0]] + part[1:])
+        else:
+            raise ArgumentTypeError(rf"unknown escape \{part[0]} in {text!r}; known are \n \t \r \0 \\ \xHH")
+    return "".join(found)
+
+
+def _of_code(digits: str) -> str:
+    try:
+        return chr(int(digits, 16))
+    except ValueError:
+        raise ArgumentTypeError(rf"\x{digits}: expected two hexadecimal digits") from None
+
+
+def whole(least: int, most: int, what: str) -> Callable[[str], int]:
+    """A type of argument: a whole number in these bounds."""
+
+    def parsed(text: str) -> int:
+        number = int(text) if text.removeprefix("-").isdecimal() and text.isascii() else None
+        if number is None or not least <= number <= most:
+            raise ArgumentTypeError(f"{text!r} is no {what}; expected {least} to {most}")
+        return number
+
+    return parsed
