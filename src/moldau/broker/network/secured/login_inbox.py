@@ -18,6 +18,7 @@ from moldau.wire.frame import SIZE_BYTES
 
 TOKEN_BYTES_MIN = 1  # of SaslHandshake v0, without a header
 LOGINS_BYTES_MAX: Final = 16 * MIB  # of a listener's frames before a login that have not arrived whole
+RECEIVED_AT_ONCE_MAX: Final = 16 * KIB  # each turn of a stranger is short, and an honest login needs no second one
 FREE_LOGIN_BYTES: Final = 4 * KIB  # a buffer up to this size is not counted: passwords and most tokens need no more
 _SIZE = Struct(">i")
 
@@ -70,6 +71,10 @@ class LoginInbox(Inbox):
         self._bytes_max = bytes_max
         self._bytes_min = TOKEN_BYTES_MIN if is_token else FRAME_BYTES_MIN
         self._frame_bytes_max = self._logged_in_bytes_max if bytes_max is None else bytes_max
+
+    def space(self) -> memoryview:
+        space = super().space()
+        return space if self._bytes_max is None else space[:RECEIVED_AT_ONCE_MAX]
 
     def next_frame(self) -> memoryview | None:
         if self._bytes_max is None:
