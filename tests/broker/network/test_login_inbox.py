@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from moldau.broker.network.frame_budget import FrameBudget
-from moldau.broker.network.secured.login_inbox import FREE_LOGIN_BYTES, LoginInbox, LoginMemory
+from moldau.broker.network.secured.login_inbox import FREE_LOGIN_BYTES, RECEIVED_AT_ONCE_MAX, LoginInbox, LoginMemory
 from moldau.core.limits import KIB
 
 LIMIT = 512 * KIB
@@ -22,7 +22,7 @@ class Strangers:
         inbox = LoginInbox(
             memoryview(bytearray(64 * KIB)), frame_bytes_max=100 << 20, budget=self.budget, memory=self.memory
         )
-        inbox.expect(LIMIT, is_token=False)
+        inbox.expect(LIMIT, is_token=False, is_known=False)
         inbox.on_evicted = lambda: self.gone.append(inbox)
         return inbox
 
@@ -64,7 +64,7 @@ def test_who_has_logged_in_holds_nothing_of_it_and_counts_as_others_do() -> None
     strangers = Strangers()
     inbox = strangers.come()
     send(inbox, struct.pack(">i", LIMIT) + bytes(300 * KIB))
-    inbox.expect(None, is_token=False)
+    inbox.expect(None, is_token=False, is_known=True)
     assert strangers.memory._held_bytes == 0
     inbox.close()
     send(inbox, struct.pack(">i", 2 * LIMIT) + bytes(400 * KIB))
@@ -72,3 +72,20 @@ def test_who_has_logged_in_holds_nothing_of_it_and_counts_as_others_do() -> None
     assert strangers.memory._held_bytes == 0
     inbox.close()
     assert strangers.budget._held_bytes == 0
+
+
+def test_whoever_logs_in_again_is_no_stranger() -> None:
+    """Half of a new token has come when strangers fill their memory: they have none of its."""
+    strangers = Strangers()
+    known = strangers.come()
+    known.expect(LIMIT, is_token=False, is_known=True)
+    assert len(known.space()) > RECEIVED_AT_ONCE_MAX
+    send(known, struct.pack(">i", LIMIT) + bytes(5_000))
+    for _ in range(6):
+        send(strangers.come(), struct.pack(">i", LIMIT) + bytes(300 * KIB))
+    assert len(strangers.gone) >= 2
+    assert known not in strangers.gone
+
+
+def test_little_of_a_stranger_is_received_at_once() -> None:
+    assert len(Strangers().come().space()) == RECEIVED_AT_ONCE_MAX

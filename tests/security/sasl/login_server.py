@@ -130,7 +130,7 @@ class LoginServer:
         now_ms = SystemClock().now_ms()
         if login.takes_raw_tokens:
             self.raw_tokens += 1
-            step = login.raw_token(frame, now_ms=now_ms)
+            step = login.raw_token(frame, now_ms=now_ms, wall_ms=now_ms)
             if step.token is not None:
                 connection.sendall(struct.pack(">i", len(step.token)) + step.token)
             return self._next(step)
@@ -148,7 +148,7 @@ class LoginServer:
             step = login.handshake(handshake.mechanism, version=header.api_version, now_ms=now_ms)
         elif header.api_key == ApiKey.SASL_AUTHENTICATE:
             request, _ = decode(SaslAuthenticateRequest, header.api_version, frame, at)
-            step = login.authenticate(request.auth_bytes, now_ms=now_ms)
+            step = login.authenticate(request.auth_bytes, now_ms=now_ms, wall_ms=now_ms)
         else:
             self.principals.append(login.principal)
             if self.is_silent.is_set():

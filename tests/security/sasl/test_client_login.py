@@ -68,7 +68,7 @@ class Server:
             step = self.login.handshake(mechanism, version=header.api_version, now_ms=self.now_ms)
         else:
             token = decode(SaslAuthenticateRequest, header.api_version, view, at)[0].auth_bytes
-            step = self.login.authenticate(token, now_ms=self.now_ms)
+            step = self.login.authenticate(token, now_ms=self.now_ms, wall_ms=self.now_ms)
         self.login = step.login
         assert step.response is not None
         return framed(step.response, header.api_version, header.correlation_id)

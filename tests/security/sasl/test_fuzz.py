@@ -159,14 +159,14 @@ def answered(login: Login, frame: tuple[ApiKey, int, bytes], now_ms: int) -> Log
     """As a connection would; None once it is closed."""
     key, version, content = frame
     if login.takes_raw_tokens:
-        step = login.raw_token(content, now_ms=now_ms)
+        step = login.raw_token(content, now_ms=now_ms, wall_ms=now_ms)
     elif login.refusal(key, now_ms) is not None:
         assert not login.refused().is_complete
         return None
     elif key == ApiKey.SASL_HANDSHAKE:
         step = login.handshake(content.decode(errors="replace"), version=min(version, 1), now_ms=now_ms)
     elif key == ApiKey.SASL_AUTHENTICATE:
-        step = login.authenticate(content, now_ms=now_ms)
+        step = login.authenticate(content, now_ms=now_ms, wall_ms=now_ms)
     else:
         assert login.is_complete or key == ApiKey.API_VERSIONS
         return login.versions_told() if key == ApiKey.API_VERSIONS else login

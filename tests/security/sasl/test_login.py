@@ -48,7 +48,7 @@ def agreed(mechanism: str = "PLAIN", settings: LoginSettings = SETTINGS, version
 
 
 def complete(settings: LoginSettings = SETTINGS) -> Login:
-    return agreed(settings=settings).authenticate(PLAIN_ALICE, now_ms=NOW_MS).login
+    return agreed(settings=settings).authenticate(PLAIN_ALICE, now_ms=NOW_MS, wall_ms=NOW_MS).login
 
 
 def authenticate(login: Login, client: SaslClient, now_ms: int = NOW_MS) -> Step:
@@ -56,7 +56,7 @@ def authenticate(login: Login, client: SaslClient, now_ms: int = NOW_MS) -> Step
     response = client.evaluate(b"")
     while True:
         assert response is not None
-        step = login.authenticate(response.token, now_ms=now_ms)
+        step = login.authenticate(response.token, now_ms=now_ms, wall_ms=now_ms)
         if step.failure is not None or step.login.is_complete:
             return step
         assert isinstance(step.response, SaslAuthenticateResponse)
@@ -71,7 +71,7 @@ def told(step: Step) -> tuple[ErrorCode, str | None]:
 def test_a_login_by_one_message() -> None:
     login = agreed()
     assert (login.principal, login.is_complete, login.receive_bytes_max) == (ANONYMOUS, False, 524_288)
-    step = login.authenticate(memoryview(PLAIN_ALICE), now_ms=NOW_MS)
+    step = login.authenticate(memoryview(PLAIN_ALICE), now_ms=NOW_MS, wall_ms=NOW_MS)
     assert step.response == SaslAuthenticateResponse(ErrorCode.NONE, None, b"", 0)
     assert (step.login.principal, step.login.is_complete, step.login.receive_bytes_max) == (ALICE, True, None)
 
@@ -93,18 +93,18 @@ def test_a_login_with_bare_tokens() -> None:
     first = ScramClient(ScramMechanism.SHA_256, "alice", PASSWORDS["alice"], "client").evaluate(b"")
     assert login.takes_raw_tokens
     assert first is not None
-    step = login.raw_token(first.token, now_ms=NOW_MS)
+    step = login.raw_token(first.token, now_ms=NOW_MS, wall_ms=NOW_MS)
     assert step.token is not None
     proof = first.next.evaluate(step.token)
     assert proof is not None
-    step = step.login.raw_token(proof.token, now_ms=NOW_MS)
+    step = step.login.raw_token(proof.token, now_ms=NOW_MS, wall_ms=NOW_MS)
     assert step.token is not None
     assert proof.next.evaluate(step.token) is None
     assert (step.login.principal, step.login.takes_raw_tokens) == (ALICE, False)
 
 
 def test_a_bare_token_that_fails_has_no_answer() -> None:
-    step = agreed(version=0).raw_token(b"\0alice\0wrong", now_ms=NOW_MS)
+    step = agreed(version=0).raw_token(b"\0alice\0wrong", now_ms=NOW_MS, wall_ms=NOW_MS)
     assert (step.token, step.response, step.login.state) == (None, None, State.FAILED)
     assert step.failure == "Authentication failed: Invalid username or password"
 
@@ -117,7 +117,7 @@ def test_a_mechanism_that_is_not_enabled_is_answered_with_those_that_are() -> No
 
 def test_what_a_client_is_told_of_a_failure() -> None:
     failed = ErrorCode.SASL_AUTHENTICATION_FAILED
-    wrong = agreed().authenticate(b"\0alice\0wrong", now_ms=NOW_MS)
+    wrong = agreed().authenticate(b"\0alice\0wrong", now_ms=NOW_MS, wall_ms=NOW_MS)
     assert told(wrong) == (failed, "Authentication failed: Invalid username or password")
     text = "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-256"
     for user in ("alice", "nobody"):
@@ -130,7 +130,7 @@ def test_what_a_client_is_told_of_a_failure() -> None:
 
 def test_a_token_that_is_too_long_is_not_evaluated() -> None:
     login = agreed(settings=replace(SETTINGS, max_receive_bytes=10))
-    step = login.authenticate(PLAIN_ALICE, now_ms=NOW_MS)
+    step = login.authenticate(PLAIN_ALICE, now_ms=NOW_MS, wall_ms=NOW_MS)
     assert told(step)[1] == "Failing SASL authentication due to invalid receive size"
 
 
@@ -192,7 +192,7 @@ def test_a_session_without_an_end_is_not_renewed() -> None:
     assert login.refusal(ApiKey.FETCH, NOW_MS + 10**12) is None
     step = login.handshake("PLAIN", version=1, now_ms=NOW_MS)
     assert step == Step(login, SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE))
-    step = login.authenticate(PLAIN_ALICE, now_ms=NOW_MS)
+    step = login.authenticate(PLAIN_ALICE, now_ms=NOW_MS, wall_ms=NOW_MS)
     assert step.login is login
     assert told(step) == (
         ErrorCode.ILLEGAL_SASL_STATE,
@@ -210,7 +210,7 @@ def test_a_session_ends_unless_the_client_logs_in_again() -> None:
     assert login.refusal(ApiKey.SASL_HANDSHAKE, after_ms) is None
     step = login.handshake("PLAIN", version=1, now_ms=after_ms)
     assert (step.login.state, step.login.principal) == (State.REAUTHENTICATE, ALICE)
-    step = step.login.authenticate(PLAIN_ALICE, now_ms=after_ms)
+    step = step.login.authenticate(PLAIN_ALICE, now_ms=after_ms, wall_ms=after_ms)
     assert isinstance(step.response, SaslAuthenticateResponse)
     assert step.response.session_lifetime_ms == HOUR_MS
     assert step.login.refusal(ApiKey.FETCH, after_ms + HOUR_MS) is None
@@ -218,11 +218,11 @@ def test_a_session_ends_unless_the_client_logs_in_again() -> None:
 
 def test_who_logs_in_again_must_be_the_same_by_the_same_mechanism() -> None:
     again = complete(RENEWED).handshake("PLAIN", version=1, now_ms=NOW_MS).login
-    other = again.authenticate("\0žofie\0heslo ž".encode(), now_ms=NOW_MS)
+    other = again.authenticate("\0žofie\0heslo ž".encode(), now_ms=NOW_MS, wall_ms=NOW_MS)
     assert told(other)[1] == "Cannot change principals during re-authentication from User.alice: User.žofie"
     assert other.login.state is State.FAILED
     again = complete(RENEWED).handshake("SCRAM-SHA-256", version=1, now_ms=NOW_MS).login
-    first = again.authenticate(b"n,,n=alice,r=x", now_ms=NOW_MS)
+    first = again.authenticate(b"n,,n=alice,r=x", now_ms=NOW_MS, wall_ms=NOW_MS)
     assert told(first) == (
         ErrorCode.SASL_AUTHENTICATION_FAILED,
         "SASL mechanism 'SCRAM-SHA-256' requested by client is not supported for re-authentication of mechanism "
@@ -242,7 +242,7 @@ def test_a_failed_reauthentication_says_so() -> None:
 
 def test_a_session_is_renewed_once_a_second_at_most() -> None:
     login = complete(RENEWED).handshake("PLAIN", version=1, now_ms=NOW_MS).login
-    login = login.authenticate(PLAIN_ALICE, now_ms=NOW_MS).login
+    login = login.authenticate(PLAIN_ALICE, now_ms=NOW_MS, wall_ms=NOW_MS).login
     soon = login.handshake("PLAIN", version=1, now_ms=NOW_MS + 999)
     assert soon == Step(login, SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE))
     assert login.handshake("PLAIN", version=1, now_ms=NOW_MS + 1_000).login.state is State.REAUTHENTICATE
@@ -252,11 +252,34 @@ def test_a_token_that_expired_meanwhile_leaves_no_time() -> None:
     client = ScramClient(ScramMechanism.SHA_256, "token-1", "hmac-of-the-token", "client", is_by_token=True)
     first = client.evaluate(b"")
     assert first is not None
-    step = agreed("SCRAM-SHA-256").authenticate(first.token, now_ms=NOW_MS)
+    step = agreed("SCRAM-SHA-256").authenticate(first.token, now_ms=NOW_MS, wall_ms=NOW_MS)
     assert isinstance(step.response, SaslAuthenticateResponse)
     proof = first.next.evaluate(bytes(step.response.auth_bytes))
     assert proof is not None
-    step = step.login.authenticate(proof.token, now_ms=NOW_MS + 60_001)
+    step = step.login.authenticate(proof.token, now_ms=NOW_MS + 60_001, wall_ms=NOW_MS + 60_001)
     assert isinstance(step.response, SaslAuthenticateResponse)
     assert step.response.session_lifetime_ms == 0
     assert step.login.refusal(ApiKey.FETCH, NOW_MS + 60_002) is not None
+
+
+@pytest.mark.parametrize("set_by_ms", [-10 * HOUR_MS, 10 * HOUR_MS])
+def test_a_wall_clock_that_is_set_ends_no_session_and_keeps_none_alive(set_by_ms: int) -> None:
+    """Only what a credential is dated by is of the wall clock, and only at the moment of the login."""
+    step = agreed(settings=RENEWED).authenticate(PLAIN_ALICE, now_ms=NOW_MS, wall_ms=NOW_MS + set_by_ms)
+    assert isinstance(step.response, SaslAuthenticateResponse)
+    assert step.response.session_lifetime_ms == HOUR_MS
+    assert step.login.session is not None
+    assert step.login.session.expires_ms == NOW_MS + HOUR_MS
+
+
+def test_a_token_ends_its_session_by_what_is_left_of_it() -> None:
+    client = ScramClient(ScramMechanism.SHA_256, "token-1", "hmac-of-the-token", "client", is_by_token=True)
+    first = client.evaluate(b"")
+    assert first is not None
+    step = agreed("SCRAM-SHA-256").authenticate(first.token, now_ms=7, wall_ms=NOW_MS)
+    assert isinstance(step.response, SaslAuthenticateResponse)
+    proof = first.next.evaluate(bytes(step.response.auth_bytes))
+    assert proof is not None
+    step = step.login.authenticate(proof.token, now_ms=1_007, wall_ms=NOW_MS + 1_000)
+    assert step.login.session is not None
+    assert step.login.session.expires_ms == 60_007

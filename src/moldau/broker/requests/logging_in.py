@@ -12,6 +12,7 @@ from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from struct import Struct
 
 from moldau.broker.context import Peer
@@ -35,7 +36,6 @@ from moldau.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsh
 
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _SIZE_CORRELATION_ERROR = Struct(">iih")  # how an answer to ApiVersions begins, whose header is always the oldest
-_LOGIN_KEYS = frozenset({int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)})
 _APIS = {int(row.key): row for row in (sasl_handshake, sasl_authenticate)}
 _NO_HEADER = RequestHeader(ApiKey.SASL_AUTHENTICATE, 0, 0, None)
 
@@ -68,13 +68,20 @@ class LoginGate:
         self.on_login: Callable[[Principal], None] | None = None
         self._take(Login(logins.settings))
 
+    @property
+    def is_known(self) -> bool:
+        """Also while a client logs in again, when strangers must not be able to end its connection."""
+        return self._login.session is not None
+
     def answer(self, frame: memoryview, peer: Peer) -> Answer:
         """As Dispatch's own, once the client has logged in."""
         if self._login.takes_raw_tokens:
             return self._follow(self._evaluate(self._login.raw_token, frame), None, _NO_HEADER)
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
-        now_ms = self._clock.now_ms()
-        if self.is_open and key not in _LOGIN_KEYS and (self._expires_ms is None or now_ms <= self._expires_ms):
+        now_ms = self._clock.elapsed_ms()
+        is_valid = self.is_open and (self._expires_ms is None or now_ms <= self._expires_ms)
+        # Of a login only its renewal is taken here. The rest has a handler that refuses it, and counts in quotas.
+        if is_valid and (key != ApiKey.SASL_HANDSHAKE or not self._login.may_renew(now_ms)):
             return self._dispatch.answer(frame, peer)
         refusal = self._login.refusal(key, now_ms)
         if refusal is not None:
@@ -94,7 +101,7 @@ class LoginGate:
         self._login = login
         self.is_open = login.is_complete
         self._expires_ms = None if login.session is None else login.session.expires_ms
-        self._inbox.expect(login.receive_bytes_max, is_token=login.takes_raw_tokens)
+        self._inbox.expect(login.receive_bytes_max, is_token=login.takes_raw_tokens, is_known=self.is_known)
 
     def _tell_versions(self, frame: memoryview, peer: Peer) -> Answer:
         """Outside of quotas: whose they would be is known after the login, and others of that name must not pay."""
@@ -109,11 +116,12 @@ class LoginGate:
         return parts
 
     def _evaluate(self, evaluate: Callable[..., Step], token: bytes | memoryview) -> Step | Future[Step]:
-        now_ms = self._clock.now_ms()
+        now_ms, wall_ms = self._clock.elapsed_ms(), self._clock.now_ms()
         if self._login.mechanism not in self._logins.in_thread:
-            return evaluate(token, now_ms=now_ms)
+            return evaluate(token, now_ms=now_ms, wall_ms=wall_ms)
         token = bytes(token)  # the frame's memory is used again while the thread works
-        return _loop().run_in_executor(self._logins.executor, lambda: evaluate(token, now_ms=now_ms))
+        work = partial(evaluate, token, now_ms=now_ms, wall_ms=wall_ms)
+        return _loop().run_in_executor(self._logins.executor, work)
 
     def _follow(self, step: Step | Future[Step], route: Route | None, header: RequestHeader) -> Answer:
         if isinstance(step, Step):

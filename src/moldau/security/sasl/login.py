@@ -2,6 +2,8 @@
 
 A `Login` is a value. Each method takes what the client sent and gives a `Step`: what to answer, whether to close the
 connection after that, and the login as it is then. GSSAPI tokens without a handshake, from clients of 0.9, are refused.
+
+`now_ms` is of a clock that nobody sets, by which a session ends; `wall_ms` is what credentials are dated by.
 """
 
 from __future__ import annotations
@@ -168,9 +170,7 @@ class Login:
     def refusal(self, api_key: int, now_ms: int) -> Refusal | None:
         """Why this request may not be served, by its header alone: nothing else of it is parsed before that."""
         if self.state is State.COMPLETE:
-            expired = self._is_expired(now_ms) and not (
-                api_key == ApiKey.SASL_HANDSHAKE and self._may_reauthenticate(now_ms)
-            )
+            expired = self._is_expired(now_ms) and not (api_key == ApiKey.SASL_HANDSHAKE and self.may_renew(now_ms))
             return Refusal("the session expired", is_answered=False) if expired else None
         if api_key in REQUESTS.get(self.state, ()):
             return None
@@ -187,7 +187,7 @@ class Login:
         return replace(self, state=advance(self.state, Event.REFUSED), exchange=None)
 
     def handshake(self, mechanism: str, *, version: int, now_ms: int) -> Step:
-        if self.is_complete and not self._may_reauthenticate(now_ms):
+        if self.is_complete and not self.may_renew(now_ms):
             return Step(self, SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE))
         enabled = list(self.settings.mechanisms)
         begin = self.settings.mechanisms.get(mechanism)
@@ -204,28 +204,28 @@ class Login:
         )
         return Step(login, SaslHandshakeResponse(ErrorCode.NONE, enabled))
 
-    def authenticate(self, auth_bytes: bytes | memoryview, *, now_ms: int) -> Step:
+    def authenticate(self, auth_bytes: bytes | memoryview, *, now_ms: int, wall_ms: int) -> Step:
         if self.is_complete:
             message = "SaslAuthenticate request received after successful authentication"
             return Step(self, SaslAuthenticateResponse(ErrorCode.ILLEGAL_SASL_STATE, message))
         assert self.state in EXCHANGES, "refusal() is asked before the request is parsed"
         try:
-            login, token = self._evaluate(auth_bytes, now_ms)
+            login, token = self._evaluate(auth_bytes, now_ms, wall_ms)
         except SaslError as failure:
             response = SaslAuthenticateResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, self._told(failure))
             return Step(self.refused(), response, failure=str(failure))
         return Step(login, SaslAuthenticateResponse(ErrorCode.NONE, None, token or b"", login._lifetime_ms(now_ms)))
 
-    def raw_token(self, frame: bytes | memoryview, *, now_ms: int) -> Step:
+    def raw_token(self, frame: bytes | memoryview, *, now_ms: int, wall_ms: int) -> Step:
         """A failure has no answer here: bare tokens have no place for one."""
         assert self.takes_raw_tokens, "only then is a frame without a header"
         try:
-            login, token = self._evaluate(frame, now_ms)
+            login, token = self._evaluate(frame, now_ms, wall_ms)
         except SaslError as failure:
             return Step(self.refused(), failure=str(failure))
         return Step(login, token=token)
 
-    def _evaluate(self, token: bytes | memoryview, now_ms: int) -> tuple[Login, bytes | None]:
+    def _evaluate(self, token: bytes | memoryview, now_ms: int, wall_ms: int) -> tuple[Login, bytes | None]:
         assert self.exchange is not None, "a handshake begins one"
         if len(token) > self.settings.max_receive_bytes:
             raise SaslAuthenticationError("Failing SASL authentication due to invalid receive size")
@@ -234,18 +234,18 @@ class Login:
                 f"SASL mechanism '{self.mechanism}' requested by client is not supported for re-authentication of "
                 f"mechanism '{self.session.mechanism}'"
             )
-        outcome = self.exchange.evaluate(bytes(token), now_ms)  # a copy: the frame's buffer is used again
+        outcome = self.exchange.evaluate(bytes(token), wall_ms)  # a copy: the frame's buffer is used again
         if not isinstance(outcome, Success):
             challenged = replace(self, state=advance(self.state, Event.CHALLENGED), exchange=outcome.next)
             return challenged, outcome.token
-        session = self._session(outcome, now_ms)
+        session = self._session(outcome, now_ms, wall_ms)
         if self.session is not None:
             _check_unchanged(self.session.principal, session.principal)
         complete = replace(self, state=advance(self.state, Event.AUTHENTICATED), session=session, exchange=None)
         return complete, outcome.token
 
-    def _session(self, success: Success, now_ms: int) -> Session:
-        ends = [] if success.credential_expires_ms is None else [success.credential_expires_ms]
+    def _session(self, success: Success, now_ms: int, wall_ms: int) -> Session:
+        ends = [] if success.credential_expires_ms is None else [now_ms + success.credential_expires_ms - wall_ms]
         max_reauth_ms = self.settings.connections_max_reauth_ms.get(self.mechanism, 0)
         if max_reauth_ms > 0:
             ends.append(now_ms + max_reauth_ms)
@@ -262,7 +262,7 @@ class Login:
     def _is_expired(self, now_ms: int) -> bool:
         return self.session is not None and self.session.expires_ms is not None and now_ms > self.session.expires_ms
 
-    def _may_reauthenticate(self, now_ms: int) -> bool:
+    def may_renew(self, now_ms: int) -> bool:
         """Only a session with an end is renewed, and not again at once."""
         if self.session is None or self.session.expires_ms is None:
             return False

@@ -51,7 +51,7 @@ class LoginMemory:
 
 
 class LoginInbox(Inbox):
-    __slots__ = ("_bytes_max", "_bytes_min", "_logged_in_bytes_max", "_memory", "on_evicted")
+    __slots__ = ("_bytes_max", "_bytes_min", "_is_stranger", "_logged_in_bytes_max", "_memory", "on_evicted")
 
     def __init__(
         self, scratch: memoryview, *, frame_bytes_max: int, budget: FrameBudget, memory: LoginMemory | None = None
@@ -63,18 +63,20 @@ class LoginInbox(Inbox):
         self._logged_in_bytes_max = frame_bytes_max
         self._bytes_min = FRAME_BYTES_MIN
         self._bytes_max: int | None = frame_bytes_max
+        self._is_stranger = True
 
-    def expect(self, bytes_max: int | None, *, is_token: bool) -> None:
+    def expect(self, bytes_max: int | None, *, is_token: bool, is_known: bool) -> None:
         """How long the next frame may be; None where the limit of a client that has logged in holds."""
-        if bytes_max is None:
+        if is_known:
             self._memory.give_back(self)
+        self._is_stranger = not is_known
         self._bytes_max = bytes_max
         self._bytes_min = TOKEN_BYTES_MIN if is_token else FRAME_BYTES_MIN
         self._frame_bytes_max = self._logged_in_bytes_max if bytes_max is None else bytes_max
 
     def space(self) -> memoryview:
         space = super().space()
-        return space if self._bytes_max is None else space[:RECEIVED_AT_ONCE_MAX]
+        return space[:RECEIVED_AT_ONCE_MAX] if self._is_stranger else space
 
     def next_frame(self) -> memoryview | None:
         if self._bytes_max is None:
@@ -96,7 +98,7 @@ class LoginInbox(Inbox):
         return view[start : start + size]
 
     def _take(self, size: int) -> bool:
-        if self._bytes_max is None:
+        if not self._is_stranger:
             return super()._take(size)
         if size > FREE_LOGIN_BYTES:
             self._memory.take(self, size)
