@@ -147,6 +147,11 @@ class Connection:
     def large_frames(self) -> int:
         return self._inbox.large_frames
 
+    @property
+    def was_reset(self) -> bool:
+        """The loop tells of it once, and then bytes that came before may be all that the turn reads."""
+        return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+
     def _turn(self, begin: Callable[[], bool]) -> None:
         """Answer every whole frame that is here, until one has to wait. What is answered together is sent together.
 

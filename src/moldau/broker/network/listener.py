@@ -71,6 +71,9 @@ class Guest(Protocol):
     @property
     def large_frames(self) -> int: ...
 
+    @property
+    def was_reset(self) -> bool: ...
+
     def close(self) -> None: ...
 
     def finish(self) -> asyncio.Future[Any] | None: ...
@@ -119,6 +122,7 @@ class Listener:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turns: Turns | None = None
         self._sweep: asyncio.TimerHandle | None = None
+        self._swept_s = 0.0
         self._is_empty: asyncio.Event | None = None
         self._door: Door | None = None
 
@@ -330,6 +334,11 @@ class Listener:
             for connection in [one for one in self._connections if one.last_active_s < oldest_s]:
                 LOGGER.debug("closing idle connection from %s", connection.peer)
                 connection.close()
+        # Whoever was silent since the last look is watched, and has nothing that a reset could hide behind.
+        for connection in [one for one in self._connections if one.last_active_s >= self._swept_s and one.was_reset]:
+            LOGGER.debug("connection from %s was reset", connection.peer)
+            connection.close()
+        self._swept_s = now_s
         self._close_holders(now_s)
         self._sweep_later()
 

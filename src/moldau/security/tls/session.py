@@ -88,6 +88,9 @@ class TlsSession:
     def fileno(self) -> int:
         return self._socket.fileno()
 
+    def getsockopt(self, level: int, name: int) -> int:
+        return self._socket.getsockopt(level, name)
+
     def handshake(self) -> bool:
         """Go on with what has arrived: milliseconds with an RSA key, without the GIL. True when it is complete.
 

@@ -96,12 +96,16 @@ class SecuredConnection(Connection):
 
     @property
     def _is_stranger(self) -> bool:
-        return self._gate is not None and not self._gate.is_open
+        return self._gate is not None and not self._gate.is_known
 
     def _receive(self) -> bool:
-        """Whoever has not logged in waits for a turn, so that a thousand of them hold up nobody who has."""
+        """Whoever has not logged in waits for a turn, so that a thousand of them hold up nobody who has.
+
+        Unwatched, so that the loop tells again of what came meanwhile: of a reset it does so once for each watch.
+        """
         if self._is_stranger:
             self._receive_in_turn()
+            self._loop.remove_reader(self._socket.fileno())
         return not self._awaits_turn and super()._receive()
 
     def _answered(self, done: object) -> None:
@@ -125,6 +129,8 @@ class SecuredConnection(Connection):
 
     def _go_on_receiving(self) -> None:
         self._awaits_turn = False
+        if self._is_stranger and self._reading and not self.closed:
+            self._loop.add_reader(self._socket.fileno(), self._turn, self._receive)
         self._turn(self._receive_now)
 
     def _receive_now(self) -> bool:

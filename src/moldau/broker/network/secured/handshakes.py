@@ -108,6 +108,11 @@ class Handshake:
         return False
 
     @property
+    def was_reset(self) -> bool:
+        """It watches its socket anew for each step, and is told again."""
+        return False
+
+    @property
     def large_frames(self) -> int:
         return 0
 
