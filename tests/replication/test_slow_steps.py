@@ -28,6 +28,21 @@ async def test_what_a_step_returns_or_raises_comes_back() -> None:
 
 
 @on_a_brokers_loop
+async def test_a_thread_that_can_not_be_started_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = SlowSteps()
+
+    def fails(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fails)
+        for _ in range(THREADS_MAX + 1):
+            with pytest.raises(RuntimeError, match="new thread"):
+                await steps.run(lambda: 7)
+    assert await asyncio.wait_for(steps.run(lambda: 7), 10) == 7
+
+
+@on_a_brokers_loop
 async def test_a_cancelled_caller_leaves_its_thread_behind_and_the_place_taken() -> None:
     steps, answer = SlowSteps(), threading.Event()
     stuck = [asyncio.ensure_future(steps.run(answer.wait)) for _ in range(THREADS_MAX)]

@@ -45,5 +45,9 @@ class SlowSteps:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the broker has stopped
                 loop.call_soon_threadsafe(settle, result, wrong)
 
-        Thread(target=work, name="moldau-login", daemon=True).start()
+        try:
+            Thread(target=work, name="moldau-login", daemon=True).start()
+        except BaseException:  # no thread, which would have given its place back
+            self._free.release()
+            raise
         return await done
