@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import ssl
@@ -178,3 +179,30 @@ def test_an_issuer_that_does_not_answer_holds_up_no_handshake_and_no_stop(tmp_pa
             one.close()
     assert shaken_s < token_keys.FETCH_S_MAX / 2
     assert stopped_s < token_keys.FETCH_S_MAX / 2
+
+
+def test_an_answer_that_drips_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each piece comes in time, and the whole never does."""
+    keys = make_keys(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(keys.trusted))
+    monkeypatch.setattr(token_keys, "FETCH_S_MAX", 0.5)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(keys.broker)
+    is_over = threading.Event()
+
+    def drip(server: socket.socket) -> None:
+        with contextlib.suppress(OSError), context.wrap_socket(server.accept()[0], server_side=True) as peer:
+            peer.recv(4_096)
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
+            while not is_over.wait(0.05):
+                peer.sendall(b" ")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dripping = threading.Thread(target=drip, args=(server,))
+        dripping.start()
+        try:
+            with pytest.raises(NoKeys, match="no whole answer within"):
+                fetch(f"https://localhost:{server.getsockname()[1]}/keys")
+        finally:
+            is_over.set()
+            dripping.join()

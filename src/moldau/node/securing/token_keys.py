@@ -14,18 +14,19 @@ import ssl
 import threading
 from collections.abc import Callable
 from functools import partial
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from time import monotonic
 from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, OpenerDirector, UnknownHandler, url2pathname
 
-from moldau.core.limits import MIB
+from moldau.core.limits import KIB, MIB
 from moldau.security.sasl.oauthbearer.jwks import InvalidJwks, JwtValidator, read_jwks
 from moldau.security.sasl.oauthbearer.token import BearerToken, ClaimRules, InvalidToken
 
 LOGGER = logging.getLogger(__name__)
 
 FETCH_S_MAX = 10.0
+PIECE_BYTES = 64 * KIB
 JWKS_BYTES_MAX = MIB  # a hundred keys are some hundred kilobytes
 EARLIER_S_MIN = 60.0  # between two fetches that tokens ask for: anybody can name a key that is nowhere
 
@@ -53,11 +54,21 @@ def fetch(url: str) -> bytes:
             with opener.open(url, timeout=FETCH_S_MAX) as answer:
                 if answer.status != 200:
                     raise NoKeys(f"{url} answers {answer.status}")
-                content = answer.read(JWKS_BYTES_MAX + 1)
+                content = _read(answer)
     except (OSError, HTTPException, ValueError) as wrong:
         raise NoKeys(f"{url}: {getattr(wrong, 'strerror', None) or getattr(wrong, 'reason', None) or wrong}") from None
     if len(content) > JWKS_BYTES_MAX:
         raise NoKeys(f"{url} has more than {JWKS_BYTES_MAX} bytes")
+    return bytes(content)
+
+
+def _read(answer: HTTPResponse) -> bytes:
+    """The time limit of a socket is for each piece of an answer, which may drip."""
+    end_s, content = monotonic() + FETCH_S_MAX, bytearray()
+    while len(content) <= JWKS_BYTES_MAX and (piece := answer.read1(PIECE_BYTES)):
+        content += piece
+        if monotonic() > end_s:
+            raise TimeoutError(f"no whole answer within {FETCH_S_MAX:g} s")
     return bytes(content)
 
 
@@ -124,7 +135,11 @@ class TokenKeys:
     async def _fetched(self) -> JwtValidator:
         self._is_wanted.clear()
         self._fetched_s = self._clock()
-        return await _in_a_thread_of_its_own(partial(fetch_validator, self._url, self._rules))
+        try:
+            async with asyncio.timeout(2 * FETCH_S_MAX):  # the head of an answer may drip, too
+                return await _in_a_thread_of_its_own(partial(fetch_validator, self._url, self._rules))
+        except TimeoutError:
+            raise NoKeys(f"{self._url}: no whole answer within {2 * FETCH_S_MAX:g} s") from None
 
 
 async def _in_a_thread_of_its_own(work: Callable[[], JwtValidator]) -> JwtValidator:
