@@ -38,8 +38,17 @@ def test_a_change_counts_when_it_is_over(looks: list[StoreFiles], expected: list
     watch, changes = Watch.of(OLD), []
     for look in looks:
         watch, has_changed = watch.look(look)
+        watch = Watch.of(look) if has_changed else watch
         changes.append(has_changed)
     assert changes == expected
+
+
+def test_what_could_not_be_made_is_tried_again() -> None:
+    watch, _ = Watch.of(OLD).look(NEW)
+    for _ in range(3):
+        watch, has_changed = watch.look(NEW)
+        assert has_changed
+    assert Watch(None, NEW).look(NEW)[1], "of files that none was ever made of"
 
 
 def test_real_files_are_looked_at(tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from datetime import UTC, datetime
 
 import pytest
 
+from moldau.security.tls import client_contexts
 from moldau.security.tls.client_contexts import ClientTls
+from moldau.security.tls.contexts import LoadedTls
 from moldau.security.tls.issuing import new_client
 from moldau.security.tls.settings import TlsConfigError, TlsSettings
 from tests.security.tls.world import World
@@ -44,6 +47,28 @@ def test_a_file_that_can_not_be_read_is_told_once_and_changes_nothing(
     assert [record.getMessage() for record in caplog.records] == [
         f"connections to brokers go on with the certificates that they have: ssl.keystore.location: {store} is no PEM"
     ]
+
+
+def test_a_file_that_could_not_be_read_for_a_moment_is_taken_later(
+    world: World, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process may have no descriptor left; the file is as good as before."""
+    store = world.folder / "later.pem"
+    store.write_bytes(world.client.key_pem() + world.client.certificate_pem())
+    settings = TlsSettings(keystore_type="PEM", keystore_location=str(store))
+    tls = ClientTls(lambda: settings, now_s=lambda: world.now_s)
+    bob = new_client(world.authority, name="bob", now=datetime.now(UTC))
+    store.write_bytes(bob.key_pem() + bob.certificate_pem())
+
+    def without_descriptors(*_: object, **__: object) -> LoadedTls:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client_contexts, "client_tls", without_descriptors)
+        for _ in range(4):
+            assert subject(tls) == "CN=alice"
+    assert len(caplog.records) == 1
+    assert subject(tls) == "CN=bob"
 
 
 def test_changed_settings_count_at_once(world: World) -> None:

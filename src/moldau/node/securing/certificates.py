@@ -83,6 +83,13 @@ class _Kept:
     settings: TlsSettings
     """Those in use, or last tried."""
     watch: Watch
+    told: str = ""
+    """Why the last change could not be taken."""
+
+    def tell(self, why: str) -> None:
+        if why != self.told:
+            LOGGER.error("the certificate in use stays: %s", why)
+        self.told = why
 
 
 class Certificates:
@@ -122,16 +129,17 @@ class Certificates:
     async def _look(self, security: ListenerSecurity, kept: _Kept) -> None:
         settings = tls_settings(security)
         files = await self._in_thread(partial(look_at, settings))
-        is_other = settings != kept.settings
-        kept.settings = settings
-        kept.watch, is_settled = (Watch.of(files), True) if is_other else kept.watch.look(files)
-        if not is_settled:
+        if settings != kept.settings:
+            kept.settings, kept.watch = settings, Watch(None, files)
+        kept.watch, is_changed = kept.watch.look(files)
+        if not is_changed:
             return
         try:
             kept.tls.loaded = await self._in_thread(partial(load_change, security, kept.tls.loaded))
-        except ConfigError as wrong:
-            LOGGER.error("the certificate in use stays: %s", wrong)
+        except (ConfigError, OSError, MemoryError) as wrong:
+            kept.tell(str(wrong))
         else:
+            kept.watch, kept.told = Watch.of(files), ""
             tell_of("goes over to", security, kept.tls.loaded)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

@@ -23,18 +23,22 @@ class StoreFiles:
 class Watch:
     """Polled by whoever owns the context. A change counts when two looks saw the same: files are written in pieces."""
 
-    loaded: StoreFiles
-    """As they were before the context in use was made, or last tried to be made."""
+    loaded: StoreFiles | None
+    """As they were before the context in use was made; None while it is not of these files at all."""
     seen: StoreFiles
 
     @staticmethod
     def of(files: StoreFiles) -> Watch:
+        """From the moment at which a context of these files is in use."""
         return Watch(files, files)
 
     def look(self, files: StoreFiles) -> tuple[Watch, bool]:
-        """The watch to go on with, and whether to make a new context. One that can't be made is not tried again."""
-        is_settled = files == self.seen != self.loaded
-        return (Watch.of(files) if is_settled else replace(self, seen=files)), is_settled
+        """The watch to go on with, and whether to make a new context.
+
+        One that can't be made is tried again at each look: what kept it from being made may have been no fault of the
+        files, such as a lack of descriptors.
+        """
+        return replace(self, seen=files), files == self.seen != self.loaded
 
 
 def look_at(settings: TlsSettings) -> StoreFiles:

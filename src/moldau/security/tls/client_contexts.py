@@ -15,7 +15,7 @@ LOGGER = logging.getLogger(__name__)
 class ClientTls:
     """Asked for each connection, which is when a new certificate counts. Those that stand go on with theirs."""
 
-    __slots__ = ("_loaded", "_now_s", "_settings", "_tried", "_watch")
+    __slots__ = ("_loaded", "_now_s", "_settings", "_told", "_tried", "_watch")
 
     def __init__(self, settings: Callable[[], TlsSettings], *, now_s: Callable[[], float]) -> None:
         """Raises TlsConfigError."""
@@ -24,22 +24,27 @@ class ClientTls:
         self._tried = settings()
         self._watch = Watch.of(look_at(self._tried))
         self._loaded = self._load(self._tried)
+        self._told = ""
 
     def current(self) -> LoadedTls:
         """What can't be read is told once, and what was read before stays."""
         wanted, files = self._settings(), look_at(self._settings())
-        is_changed = wanted != self._tried
-        self._tried = wanted
-        if is_changed:
-            self._watch = Watch.of(files)
-        else:
-            self._watch, is_changed = self._watch.look(files)
+        if wanted != self._tried:
+            self._tried, self._watch = wanted, Watch(None, files)
+        self._watch, is_changed = self._watch.look(files)
         if is_changed:
             try:
                 self._loaded = self._load(wanted)
-            except TlsConfigError as wrong:
-                LOGGER.warning("connections to brokers go on with the certificates that they have: %s", wrong)
+            except (TlsConfigError, OSError, MemoryError) as wrong:
+                self._tell(str(wrong))
+            else:
+                self._watch, self._told = Watch.of(files), ""
         return self._loaded
+
+    def _tell(self, why: str) -> None:
+        if why != self._told:
+            LOGGER.warning("connections to brokers go on with the certificates that they have: %s", why)
+        self._told = why
 
     def _load(self, settings: TlsSettings) -> LoadedTls:
         loaded = client_tls(settings, now_s=self._now_s())
