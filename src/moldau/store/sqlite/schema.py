@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import time
 import zlib
@@ -15,6 +16,7 @@ from moldau.store.store import CorruptStore, StoreError
 APPLICATION_ID = 0x4D4F4C44  # "MOLD", in the file's header where `file` and SQLite look for it
 SCHEMA_VERSION = 2  # 1 had registrations without sessions, by the wall clock
 BUSY_TIMEOUT_MS = 10_000  # another broker's append takes milliseconds; a disk that hangs longer is an error to report
+OWNER_ALONE = 0o600
 BUSY_LOOK_S = 0.01
 WRITE_AHEAD_BYTES = 4 * MIB  # as SQLite's own limit of 1,000 pages
 
@@ -49,6 +51,7 @@ def checksum(payload: bytes) -> int:
 def open_database(path: Path, *, synchronous: str) -> sqlite3.Connection:
     """A connection to a store that is there or is made now; CorruptStore when the file is something else."""
     try:
+        _keep_to_its_owner(path)
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_MS / 1000)
     except sqlite3.Error as wrong:
         raise StoreError(f"metadata store {path} can't be opened: {wrong}") from wrong
@@ -64,6 +67,18 @@ def open_database(path: Path, *, synchronous: str) -> sqlite3.Connection:
             raise CorruptStore(f"{path} is not a Moldau metadata store, or is damaged: {wrong}") from wrong
         raise
     return db
+
+
+def _keep_to_its_owner(path: Path) -> None:
+    """Keys of TLS and what verifies passwords are in it. SQLite gives its other files the same mode.
+
+    A file that is there is not opened for this: closing it would drop the locks of this process's other connections.
+    """
+    with contextlib.suppress(OSError):  # another's file, or a folder that is read-only, is told by whoever opens it
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ALONE))
+        except FileExistsError:
+            os.chmod(path, OWNER_ALONE)
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
