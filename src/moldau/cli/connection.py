@@ -17,6 +17,8 @@ DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092"
 BOOTSTRAP_VARIABLE = "MOLDAU_BOOTSTRAP_SERVERS"
 CLIENT_ID = "moldau-cli"
 
+_ESCAPE = re.compile(r"\\(u([0-9a-fA-F]{4})|.)")
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _CONTINUED = re.compile(r"\\\r?\n[ \t]*")
 
 
@@ -110,7 +112,15 @@ def read_properties(path: str) -> dict[str, str]:
         raise UsageError(f"cannot read {path}: {wrong.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"cannot read {path}: it is no text in UTF-8") from None
-    return dict(split_pair(line, option=path) for line in lines if line and not line.startswith(("#", "!")))
+    pairs = [split_pair(line, option=path) for line in lines if line and not line.startswith(("#", "!"))]
+    return {key: _ESCAPE.sub(_unescaped, value) for key, value in pairs}
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """As Java reads its files: any other character behind a backslash stands for itself."""
+    if escape[2]:
+        return chr(int(escape[2], 16))
+    return _CONTROL.get(escape[1], escape[1])
 
 
 def split_pair(text: str, *, option: str) -> tuple[str, str]:
