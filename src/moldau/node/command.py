@@ -33,9 +33,8 @@ from moldau.node.running import Halted, StartFailed
 from moldau.node.supervisor import STOPPING, notify_supervisor
 
 if TYPE_CHECKING:
-    from moldau.controller.settings.scram_credentials import CredentialUpsertion
     from moldau.node.cluster.membership import Place
-    from moldau.node.securing.first_users import FirstUsers
+    from moldau.node.securing.first_users import FirstUsers, StandingUser
 
 LOGGER = logging.getLogger(__name__)
 
@@ -276,7 +275,7 @@ def first_users(options: Namespace) -> FirstUsers | None:
         return None
     from moldau.node.securing.first_users import FirstUsers, read_credentials
 
-    standing: list[CredentialUpsertion] = []
+    standing: list[StandingUser] = []
     if is_secured(options):
         from moldau.node.securing.secure_start import standing_users
 

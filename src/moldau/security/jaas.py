@@ -102,6 +102,12 @@ class JaasPasswords:
         return self.module.options.get(USER_PREFIX + user)
 
 
+def login_line(module: str, *, user: str, password: str) -> str:
+    """What a client or a broker logs in with, whatever characters are in it."""
+    quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (user, password)]
+    return f'{module} required username="{quoted[0]}" password="{quoted[1]}";'
+
+
 def jaas_config_key(listener: str, mechanism: str) -> str:
     """Where a broker's listener has its value; without the prefix the key is a client's."""
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ScramMechanism, UserScramCredentialDeletion
 
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.load import parse_properties
 from moldau.embedded.process import START_S_MAX, BrokerProcess
 from moldau.node.command import configuration, parse
 from tests import apache_kafka
+from tests.cli.conftest import run_tool
+from tests.node.securing.secured import set_password
 
 WAIT_S_MAX = 30.0
 
@@ -76,6 +79,66 @@ def test_data_of_an_open_broker_is_secured_by_its_next_start(tmp_path: Path) -> 
         assert "orders" in AdminClient(settings(tmp_path)).list_topics(timeout=WAIT_S_MAX).topics
     with started(tmp_path) as process:
         assert "this start is without --secure: everybody may do everything" in process.output()
+
+
+def test_passwords_that_anybody_set_before_let_nobody_in(tmp_path: Path) -> None:
+    """Of the users of --secure they are replaced, by every mechanism; others are named."""
+    with started(tmp_path) as process:
+        (address,) = process.listeners.values()
+        admin = AdminClient({"bootstrap.servers": str(address)})
+        for user in ("admin", "broker", "mallory"):
+            set_password(admin, user, "planted")
+    with started(tmp_path, "--secure") as process:
+        own = settings(tmp_path)
+        assert AdminClient(own).list_topics(timeout=WAIT_S_MAX).brokers
+        for user in ("admin", "broker"):
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+                login = {"sasl.mechanism": mechanism, "sasl.username": user, "sasl.password": "planted"}
+                assert is_refused(own | login), (user, mechanism)
+        assert "1 users have passwords that anybody could set while nobody had to log in: 'mallory'" in process.output()
+    with started(tmp_path, "--secure") as process:
+        assert "anybody could set" not in process.output()
+
+
+def is_refused(client: dict[str, Any]) -> bool:
+    heard: list[str] = []
+    admin = AdminClient({**client, "error_cb": lambda error: heard.append(error.name())})
+    deadline_s = time.monotonic() + WAIT_S_MAX
+    while "_AUTHENTICATION" not in heard and time.monotonic() < deadline_s:
+        admin.poll(0.1)
+    return "_AUTHENTICATION" in heard
+
+
+def test_a_lost_password_is_replaced_and_one_that_was_changed_is_told(tmp_path: Path) -> None:
+    with started(tmp_path, "--secure"):
+        pass
+    password = tmp_path / "data" / "security" / "admin.password"
+    password.unlink()
+    with started(tmp_path, "--secure"):
+        own = settings(tmp_path)
+        admin = AdminClient(own)
+        assert admin.list_topics(timeout=WAIT_S_MAX).brokers
+        set_password(admin, "admin", "changed")
+    with started(tmp_path, "--secure") as process:
+        assert f"user admin was deleted, or has another password than {password}" in process.output()
+        changed = settings(tmp_path) | {"sasl.password": "changed"}
+        admin = AdminClient(changed)
+        assert admin.list_topics(timeout=WAIT_S_MAX).brokers
+        deletion = UserScramCredentialDeletion("admin", ScramMechanism.SCRAM_SHA_512)
+        admin.alter_user_scram_credentials([deletion])["admin"].result(WAIT_S_MAX)
+    with started(tmp_path, "--secure"):
+        assert is_refused(settings(tmp_path)), "who was deleted stays deleted"
+
+
+@pytest.mark.parametrize("text", ['"quoted"', "a,b", "p]q", "sp ace", "back\\slash"])
+def test_a_password_of_ones_own_may_have_any_characters(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "security"
+    folder.mkdir(parents=True)
+    (folder / "admin.password").write_text(f"{text}\n")
+    with started(tmp_path, "--secure"):
+        words = ("topics", "list", "--command-config", str(folder / "client.properties"))
+        listed = run_tool("", *words)
+        assert (listed.returncode, listed.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from moldau.security.starter.files import ADMIN, BROKER, StarterFiles, prepared
+import pytest
+
+from moldau.security.starter import files as starter_files
+from moldau.security.starter.files import ADMIN, BROKER, StarterFiles, UnusableFolder, prepared
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -55,3 +59,67 @@ def test_a_damaged_certificate_is_made_again(tmp_path: Path) -> None:
     files.server.write_text("nothing of it is left")
     made(tmp_path)
     assert b"BEGIN CERTIFICATE" in files.server.read_bytes()
+
+
+def test_an_authority_that_clients_know_is_never_replaced(tmp_path: Path) -> None:
+    """Whoever takes its key offline signs no more here; what is there goes on as long as it is good."""
+    files = made(tmp_path)
+    files.authority_key.unlink()
+    before = contents(files)
+    assert contents(made(tmp_path)) == before
+    with pytest.raises(UnusableFolder, match=r"server\.pem has to be made again, and .*ca\.key is not there"):
+        made(tmp_path, hosts=("b1.example.org",))
+    assert contents(files) == before
+
+
+def test_a_lost_authority_is_not_made_up_for_by_another(tmp_path: Path) -> None:
+    files = made(tmp_path)
+    files.authority.unlink()
+    with pytest.raises(UnusableFolder, match=r"ca\.pem is missing; put it back, or remove"):
+        made(tmp_path)
+    files.server.unlink()
+    made(tmp_path)
+    assert files.authority.exists()
+
+
+@pytest.mark.parametrize("last", ["ca.key", "ca.pem", "server.pem"])
+def test_a_start_that_a_full_disk_ended_is_gone_on_with(
+    last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = starter_files.write
+
+    def full(path: Path, content: bytes, *, mode: int = starter_files.SECRET) -> None:
+        if path.name == last:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        whole(path, content, mode=mode)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(starter_files, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            made(tmp_path)
+    files = made(tmp_path)
+    assert starter_files._is_trusted(files)
+
+
+def test_a_certificate_of_another_authority_is_made_again(tmp_path: Path) -> None:
+    files, others = made(tmp_path), made(tmp_path / "other")
+    others.server.replace(files.server)
+    made(tmp_path)
+    assert starter_files._is_trusted(files)
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe\n", b"two\nlines\n"])
+def test_a_password_file_without_a_password_is_named(tmp_path: Path, content: bytes) -> None:
+    files = made(tmp_path)
+    files.password_file(ADMIN).write_bytes(content)
+    with pytest.raises(UnusableFolder, match=r"admin\.password holds no password"):
+        made(tmp_path)
+
+
+def test_a_new_password_has_not_been_taken_over(tmp_path: Path) -> None:
+    files = made(tmp_path)
+    for user in (ADMIN, BROKER):
+        files.has_taken(user)
+    files.password_file(ADMIN).unlink()
+    made(tmp_path)
+    assert [files.taken_file(user).exists() for user in (ADMIN, BROKER)] == [False, True]

@@ -22,9 +22,9 @@ OUR_PREFIX = "MOLDAU_"
 KAFKA_PREFIXES = ("KAFKA_CFG_", "KAFKA_")  # the longer one first
 
 # Patterns are compiled when they are needed, for a start has a few hundredths of a second, and mostly no such variable.
-# What the images, Kafka's start scripts and clients use for themselves.
+# What the images, Kafka's start scripts, clients and our tools use for themselves.
 _NOT_KEYS = (
-    r"(?:MOLDAU|KAFKA)_BOOTSTRAP_SERVERS|"
+    r"(?:MOLDAU|KAFKA)_BOOTSTRAP_SERVERS|MOLDAU_(?:COMMAND_CONFIG|PROFILE|TIMEOUT|OUTPUT)|"
     r"KAFKA_(?:HOME|VERSION|OPTS|HEAP_OPTS|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*)"
 )
 # Kubernetes and Docker tell a container about a service called kafka by KAFKA_PORT=tcp://10.0.0.1:9092 and others.

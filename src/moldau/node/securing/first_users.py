@@ -14,26 +14,33 @@ import logging
 import os
 import sys
 from base64 import b64decode
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hmac import compare_digest
+from pathlib import Path
 from secrets import randbits
 from typing import NamedTuple
 
+from moldau.controller.image import ClusterImage
 from moldau.controller.runtime import Controller
 from moldau.controller.settings.scram_credentials import (
+    NOBODY,
     SECRET_BYTES,
+    CredentialDeletion,
     CredentialUpsertion,
     decide_alter_scram_credentials,
 )
 from moldau.core.config.definitions import UnreadableInput
 from moldau.core.errors import ErrorCode
 from moldau.core.limits import KIB
-from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
-from moldau.security.sasl.scram.keys import SALT_BITS, kafka_salt, salted_password
+from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramCredential, ScramMechanism
+from moldau.security.sasl.scram.keys import SALT_BITS, credential_of, kafka_salt, salted_password
 
 LOGGER = logging.getLogger(__name__)
 
 OPTION = "--add-scram"
+STANDING = ScramMechanism.SHA_512
+TOLD_MAX = 20
 FILE_BYTES_MAX = 256 * KIB  # some thousand users
 _FORM = "expected SCRAM-SHA-256=[name=NAME,password=PASSWORD] or the same of SCRAM-SHA-512"
 _PARTS = ("name", "password", "iterations", "salt", "saltedpassword")
@@ -105,30 +112,102 @@ def _wrong(why: str) -> UnreadableInput:
     return UnreadableInput(OPTION, "[hidden]", f"Invalid value for {OPTION}: {why}")
 
 
+class StandingUser(NamedTuple):
+    """Of `--secure`, with a password that is in a file."""
+
+    name: str
+    password: str
+    file: Path
+    is_new: bool
+    """Whether the cluster has not taken this password over yet: what it knows was set by somebody else."""
+    is_ours: bool
+    """Whether only brokers log in as this user, with the file's password and no other."""
+    on_taken: Callable[[], None]
+
+    @property
+    def upsertion(self) -> CredentialUpsertion:
+        salt = kafka_salt(randbits(SALT_BITS))
+        salted = salted_password(STANDING, self.password, salt, ITERATIONS_MIN)
+        return CredentialUpsertion(self.name, STANDING, ITERATIONS_MIN, salt, salted)
+
+    def logs_in(self, known: ScramCredential) -> bool:
+        salted = salted_password(STANDING, self.password, known.salt, known.iterations)
+        found = credential_of(STANDING, salted, known.salt, known.iterations)
+        return compare_digest(found.stored_key, known.stored_key)
+
+
 class FirstUsers(NamedTuple):
     of_a_new_cluster: Sequence[CredentialUpsertion]
-    standing: Sequence[CredentialUpsertion]
-    """Made in any cluster that lacks them; one who is there keeps the password that they have by then."""
+    standing: Sequence[StandingUser]
 
 
 async def add_first_users(controller: Controller, users: FirstUsers) -> None:
     """Before the first broker of the cluster is written down."""
     if not controller.is_active:
         return
-    known = controller.image.scram_credentials
-    wanted = [each for each in users.standing if each.mechanism not in known.get(each.user, {})]
-    if not controller.image.brokers:
-        wanted += users.of_a_new_cluster
+    is_new_cluster = not controller.image.brokers
+    _warn_of_strangers(controller.image, users.standing)
+    for user in users.standing:
+        known = controller.image.scram_credentials.get(user.name, {})
+        for other in [each for each in known if user.is_new and each != STANDING]:
+            await _alter(controller, deletions=[CredentialDeletion(user.name, other)])
+        if _is_to_be_made(known, user):
+            await _set(controller, user.upsertion)
+        if user.is_new:
+            user.on_taken()
+    if is_new_cluster:
+        for each in users.of_a_new_cluster:
+            await _set(controller, each)
     elif users.of_a_new_cluster:
         LOGGER.info("%s is for a cluster that begins; this one has its users", OPTION)
-    for credential in wanted:
-        decide = partial(
-            decide_alter_scram_credentials,
-            deletions=(),
-            upsertions=[credential],
-            new_secret=os.urandom(SECRET_BYTES),
+
+
+def _is_to_be_made(known: Mapping[ScramMechanism, ScramCredential], user: StandingUser) -> bool:
+    if user.is_new or (STANDING in known and user.logs_in(known[STANDING])):
+        return user.is_new
+    if user.is_ours:
+        LOGGER.warning("user %s had another password than brokers log in with; it has that of %s", user.name, user.file)
+        return True
+    LOGGER.warning(
+        "user %s was deleted, or has another password than %s: the settings that are printed do not log in; write the"
+        " new password into it, or remove the file, and the next start makes the user with a new one",
+        user.name,
+        user.file,
+    )
+    return False
+
+
+def _warn_of_strangers(image: ClusterImage, standing: Sequence[StandingUser]) -> None:
+    """Data that was open before may have users whom anybody made."""
+    if not any(user.is_new for user in standing):
+        return
+    others = sorted(set(image.scram_credentials) - {user.name for user in standing} - {NOBODY})
+    if others:
+        shown = ", ".join(map(repr, others[:TOLD_MAX])) + (", ..." if len(others) > TOLD_MAX else "")
+        LOGGER.warning(
+            "%d users have passwords that anybody could set while nobody had to log in: %s;"
+            " set them again or delete them, with: moldau users",
+            len(others),
+            shown,
         )
-        for result in await controller.write(decide):
-            assert result.error is ErrorCode.NONE, "the argument was checked"
-        mechanism = ScramMechanism(credential.mechanism).mechanism_name
-        LOGGER.info("user %s may log in by %s", credential.user, mechanism)
+
+
+async def _set(controller: Controller, wanted: CredentialUpsertion) -> None:
+    await _alter(controller, upsertions=[wanted])
+    LOGGER.info("user %s may log in by %s", wanted.user, ScramMechanism(wanted.mechanism).mechanism_name)
+
+
+async def _alter(
+    controller: Controller,
+    *,
+    deletions: Sequence[CredentialDeletion] = (),
+    upsertions: Sequence[CredentialUpsertion] = (),
+) -> None:
+    decide = partial(
+        decide_alter_scram_credentials,
+        deletions=deletions,
+        upsertions=upsertions,
+        new_secret=os.urandom(SECRET_BYTES),
+    )
+    for result in await controller.write(decide):
+        assert result.error is ErrorCode.NONE, "the argument was checked"

@@ -6,16 +6,25 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from moldau.controller.settings.scram_credentials import CredentialUpsertion
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigConflict
-from moldau.node.securing.first_users import parse_credential
-from moldau.security.jaas import SCRAM_MODULE, jaas_config_key
+from moldau.node.securing.first_users import StandingUser
+from moldau.security.jaas import SCRAM_MODULE, jaas_config_key, login_line
 from moldau.security.starter.clients import MECHANISM, PROTOCOL, Login, properties_text, python_text
-from moldau.security.starter.files import ADMIN, BROKER, EVERYWHERE, FOLDER, StarterFiles, prepared, write
+from moldau.security.starter.files import (
+    ADMIN,
+    BROKER,
+    EVERYWHERE,
+    FOLDER,
+    StarterFiles,
+    UnusableFolder,
+    prepared,
+    write,
+)
 from moldau.security.tls.certificates import InvalidRequest
 
 OPTION = "--secure"
@@ -30,7 +39,7 @@ _OURS_ALONE = ("allow.everyone.if.no.acl.found", BETWEEN_BROKERS, "inter.broker.
 
 def settings(files: StarterFiles, *, broker_password: str) -> dict[str, str]:
     """By Kafka's keys, beside `listeners`."""
-    login = f'{SCRAM_MODULE} required username="{BROKER}" password="{broker_password}";'
+    login = login_line(SCRAM_MODULE, user=BROKER, password=broker_password)
     return {
         BETWEEN_BROKERS: PROTOCOL,
         "ssl.keystore.type": "PEM",
@@ -68,6 +77,8 @@ def secured(config: BrokerConfig, options: Namespace) -> BrokerConfig:
             files = prepared(folder, hosts=hosts, now=now)
         except InvalidRequest as wrong:
             raise ConfigConflict(OPTION, None, f"{OPTION}: {folder}: {wrong}") from None
+        except UnusableFolder as wrong:
+            raise ConfigConflict(OPTION, None, f"{OPTION}: {wrong}") from None
         options.secured_by = files.folder
     given = config.layers.static
     wanted = settings(files, broker_password=files.password(BROKER))
@@ -88,10 +99,20 @@ def refuse_ways_around(config: BrokerConfig) -> None:
             raise ConfigConflict(key, None, f"{OPTION} decides about {key}; leave out one of them")
 
 
-def standing_users(folder: Path) -> list[CredentialUpsertion]:
+def standing_users(folder: Path) -> list[StandingUser]:
     """Who is in the cluster from its beginning on, or from the first start with --secure."""
     files = StarterFiles(folder)
-    return [parse_credential(f"{MECHANISM}=[name={user},password={files.password(user)}]") for user in (ADMIN, BROKER)]
+    return [
+        StandingUser(
+            user,
+            files.password(user),
+            files.password_file(user),
+            is_new=not files.taken_file(user).exists(),
+            is_ours=user == BROKER,
+            on_taken=partial(files.has_taken, user),
+        )
+        for user in (ADMIN, BROKER)
+    ]
 
 
 def bootstrap_servers(addresses: Iterable[tuple[str, int]]) -> str:

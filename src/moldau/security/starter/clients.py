@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moldau.security.jaas import SCRAM_MODULE
+from moldau.security.jaas import SCRAM_MODULE, login_line
 
 PROTOCOL = "SASL_SSL"
 MECHANISM = "SCRAM-SHA-512"
@@ -23,14 +23,13 @@ class Login:
 
     def java(self, bootstrap_servers: str) -> dict[str, str]:
         """Of Apache Kafka's own clients and tools."""
-        quoted = self.password.replace("\\", "\\\\").replace('"', '\\"')
         return {
             "bootstrap.servers": bootstrap_servers,
             "security.protocol": PROTOCOL,
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.authority),
             "sasl.mechanism": self.mechanism,
-            "sasl.jaas.config": f'{SCRAM_MODULE} required username="{self.user}" password="{quoted}";',
+            "sasl.jaas.config": login_line(SCRAM_MODULE, user=self.user, password=self.password),
         }
 
     def librdkafka(self, bootstrap_servers: str) -> dict[str, Any]:
