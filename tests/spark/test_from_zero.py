@@ -128,7 +128,7 @@ def test_five_commands_lead_to_a_live_count(commands: Commands, tmp_path: Path) 
         wait_for(lambda: "listening" in broker.read_text(), broker)
         assert terminal.run(commands.create) == "created clicks\n"
         stack.enter_context(terminal.running(commands.produce, tmp_path / "produce.out"))
-        wait_for(lambda: bool(terminal.run("moldau consume clicks -b -e")), broker)
+        wait_for(lambda: bool(terminal.run("moldau consume clicks --from-beginning -e")), broker)
         stack.enter_context(terminal.running(f"exec {commands.follow}", follow))
         wait_for(lambda: has_grown(follow), follow)
     assert follow.read_text().splitlines()[0].split() == ["minute", "page", "clicks"]
