@@ -66,7 +66,17 @@ def test_the_job_of_the_guide_finds_the_source(
 
 
 def consumed(broker: EmbeddedBroker, topic: str) -> str:
-    command = [sys.executable, "-m", "moldau", "consume", topic, "-b", "-e", "-X", "isolation.level=read_committed"]
+    command = [
+        sys.executable,
+        "-m",
+        "moldau",
+        "consume",
+        topic,
+        "--from-beginning",
+        "-e",
+        "-X",
+        "isolation.level=read_committed",
+    ]
     command += ["--bootstrap-server", broker.bootstrap_servers]
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S_MAX, check=False).stdout
 
