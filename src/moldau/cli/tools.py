@@ -37,7 +37,11 @@ SPARK = {
     "tables": Tool("describe, optimize and vacuum the tables that queries write to", "moldau.cli.tables"),
     "dead-letters": Tool("records that a query refused: look at them, send them back", "moldau.cli.dead_letters"),
 }
-KAFKA: dict[str, Tool] = {}
+KAFKA: dict[str, Tool] = {
+    "consumer-groups": Tool(
+        "list, describe, reset and delete consumer groups", kafka="moldau.cli.kafka.consumer_groups.command"
+    ),
+}
 GROUPS = {
     "daily": DAILY,
     "the cluster": CLUSTER,
