@@ -18,6 +18,11 @@ DAILY = {
     "topics": Tool("list, create, describe and delete topics", "moldau.cli.topics.command"),
     "produce": Tool("send the lines of standard input to a topic", "moldau.cli.records.produce", reads_input=True),
     "consume": Tool("print the records of a topic", "moldau.cli.records.consume"),
+    "groups": Tool(
+        "groups of consumers: how far behind they are, and where they read on",
+        "moldau.cli.groups.command",
+        kafka="moldau.cli.kafka.groups",
+    ),
     "profile": Tool("name clusters, and say which one is meant", "moldau.cli.profile_command"),
 }
 CLUSTER = {

@@ -8,6 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from moldau.client.cluster import PASSING, PAUSE_S, Cluster, CoordinatorKind, Refused
 
+GROUPS_AT_ONCE = 500  # keeps an answer about groups of thousands of partitions below what a connection takes
 T = TypeVar("T")
 Answers: TypeAlias = dict[str, T | Refused]
 """What is known of each group, or why not."""
@@ -24,7 +25,8 @@ def ask_coordinators(cluster: Cluster, groups: Iterable[str], ask: Ask[T]) -> An
         coordinated, refused = cluster.coordinators(CoordinatorKind.GROUP, left)
         found.update({group: Refused(code) for group, code in refused.items()})
         for broker_id, ids in coordinated.items():
-            found.update(ask(broker_id, ids))
+            for at in range(0, len(ids), GROUPS_AT_ONCE):
+                found.update(ask(broker_id, ids[at : at + GROUPS_AT_ONCE]))
         left = [group for group in left if passes(found[group])]
         if not left or time.monotonic() >= deadline_s:
             break

@@ -1,4 +1,4 @@
-"""The offsets that groups have committed: read, committed anew by nobody's member, and deleted."""
+"""The offsets that groups have committed: read, committed anew by nobody's member, and deleted; and groups deleted."""
 
 from __future__ import annotations
 

@@ -20,8 +20,13 @@ class NoSuchPlaces(Exception):
         self.codes = codes
 
 
-def new_offsets(cluster: Cluster, group: str, rules: Mapping[TopicPartition, Rule]) -> dict[TopicPartition, NewOffset]:
-    """In the order of the partitions. Raises NoSuchPlaces, NothingCommitted and Refused."""
+def new_offsets(
+    cluster: Cluster, group: str, rules: Mapping[TopicPartition, Rule], *, counts_from_end: bool = False
+) -> dict[TopicPartition, NewOffset]:
+    """In the order of the partitions. Raises NoSuchPlaces, NothingCommitted and Refused.
+
+    With `counts_from_end`, a group that has committed nothing is taken to be at the end, where consumers begin.
+    """
     if not rules:
         return {}
     start_offsets = _all_of(cluster, dict.fromkeys(rules, EARLIEST))
@@ -30,13 +35,17 @@ def new_offsets(cluster: Cluster, group: str, rules: Mapping[TopicPartition, Rul
     at_times = {place: found for place, found in _all_of(cluster, moments).items() if found != NONE_SO_LATE}
     counts = any(rule.target in (Target.CURRENT, Target.SHIFT) for rule in rules.values())
     committed = only(committed_offsets(cluster, [group])) if counts else {}
+
+    def elsewhere(place: TopicPartition) -> int | None:
+        return end_offsets[place] if counts_from_end else None
+
     return {
         place: new_offset(
             rules[place],
             Known(
                 start_offsets[place],
                 end_offsets[place],
-                committed[place].offset if place in committed else None,
+                committed[place].offset if place in committed else elsewhere(place),
                 at_times.get(place),
             ),
             place,

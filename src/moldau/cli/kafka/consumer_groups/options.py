@@ -1,25 +1,15 @@
-"""The options of ConsumerGroupCommand, which of them go together, and what a reset is asked to do."""
+"""The options of ConsumerGroupCommand, and which of them go together."""
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from argparse import Namespace
+from collections.abc import Sequence
 
 from moldau.cli.connection import add_kafka_connection_options
-from moldau.cli.failures import UsageError
+from moldau.cli.kafka.reset_rules import RULES, add_rule_options, flags, given, one_rule_at_most
 from moldau.cli.kafka.scopes import milliseconds
-from moldau.cli.parsing import Parser, whole
+from moldau.cli.parsing import Parser
 from moldau.client.groups.listing import CLASSIC, CONSUMER
-from moldau.client.groups.resetting import (
-    CURRENT,
-    EARLIEST,
-    LATEST,
-    Rule,
-    Target,
-    datetime_ms,
-    iso_duration_ms,
-)
 
 DESCRIPTION = "List, describe, reset and delete consumer groups, by the options of kafka-consumer-groups.sh."
 EXAMPLES = """\
@@ -38,12 +28,7 @@ A shorter form of it, with -o json: moldau groups --help
 """
 ACTIONS = ("list", "describe", "delete", "reset_offsets", "delete_offsets", "validate_regex")
 VIEWS = ("members", "offsets", "state")
-RULES = (
-    "to_offset", "shift_by", "to_datetime", "by_duration", "to_earliest", "to_latest", "to_current", "from_file",
-)  # fmt: skip
 STATES = ("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty", "Assigning", "Reconciling")
-LONG = whole(-(2**63), 2**63 - 1, "offset")
-T = TypeVar("T")
 
 
 def parse(arguments: list[str]) -> Namespace:
@@ -88,43 +73,26 @@ def _add_scope(parser: Parser) -> None:
 
 
 def _add_rules(parser: Parser) -> None:
-    group = parser.add_argument_group("where a reset goes to")
-    group.add_argument("--to-offset", metavar="OFFSET", type=LONG)
-    group.add_argument("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss", type=_told(datetime_ms), help="in UTC")
-    group.add_argument("--by-duration", metavar="PnDTnHnMnS", type=_told(iso_duration_ms), help="so long ago")
-    group.add_argument("--to-earliest", action="store_true")
-    group.add_argument("--to-latest", action="store_true")
+    group = add_rule_options(parser)
     group.add_argument("--to-current", action="store_true", help="where it is, or the end where it is nowhere")
-    group.add_argument("--shift-by", metavar="N", type=LONG, help="forward or, if negative, back")
-    group.add_argument("--from-file", metavar="FILE", help="CSV as --export prints it")
     group.add_argument("--dry-run", action="store_true", help="only show it, which is the default")
     group.add_argument("--execute", action="store_true", help="do it")
     group.add_argument("--export", action="store_true", help="print CSV")
 
 
-def _told(read: Callable[[str], T]) -> Callable[[str], T]:
-    def parsed(text: str) -> T:
-        try:
-            return read(text)
-        except ValueError as wrong:
-            raise ArgumentTypeError(str(wrong)) from None
-
-    return parsed
-
-
 def _check(parser: Parser, options: Namespace) -> None:
-    actions = _given(options, ACTIONS)
+    actions = given(options, ACTIONS)
     if len(actions) != 1:
-        parser.error(f"Command must include exactly one action: {_flags(ACTIONS)}")
+        parser.error(f"Command must include exactly one action: {flags(ACTIONS)}")
     action = actions[0]
     if options.group and options.all_groups:
         parser.error("--group and --all-groups exclude each other")
     if action in ("describe", "delete", "reset_offsets") and not options.group and not options.all_groups:
-        parser.error(f"{_flags([action])} takes one of these options: --group, --all-groups")
+        parser.error(f"{flags([action])} takes one of these options: --group, --all-groups")
     allowed = {"describe": (*VIEWS, "verbose"), "list": ("state", "type")}.get(action, ())
-    stray = [each for each in _given(options, (*VIEWS, "verbose", "type")) if each not in allowed]
+    stray = [each for each in given(options, (*VIEWS, "verbose", "type")) if each not in allowed]
     if stray:
-        parser.error(f"{_flags(stray[:1])} is for {'--list' if stray[0] == 'type' else '--describe'}")
+        parser.error(f"{flags(stray[:1])} is for {'--list' if stray[0] == 'type' else '--describe'}")
     checks = {
         "list": _check_listing,
         "describe": _check_view,
@@ -142,8 +110,8 @@ def _check_listing(parser: Parser, options: Namespace) -> None:
 
 
 def _check_view(parser: Parser, options: Namespace) -> None:
-    if len(_given(options, VIEWS)) > 1:
-        parser.error(f"--describe takes at most one of these options: {_flags(VIEWS)}")
+    if len(given(options, VIEWS)) > 1:
+        parser.error(f"--describe takes at most one of these options: {flags(VIEWS)}")
     if options.state:
         parser.error("--describe does not take a value for --state")
 
@@ -161,19 +129,10 @@ def _check_deletion_of_offsets(parser: Parser, options: Namespace) -> None:
 def _check_reset(parser: Parser, options: Namespace) -> None:
     if options.dry_run and options.execute:
         parser.error("--reset-offsets only accepts one of --execute and --dry-run")
-    rules = _given(options, RULES)
-    if len(rules) != 1:
-        parser.error(f"--reset-offsets takes exactly one of these options: {_flags(RULES)}")
+    if one_rule_at_most(parser, options) is None:
+        parser.error(f"--reset-offsets takes one of these options: {flags(RULES)}")
     if not (options.topic or options.all_topics or options.from_file is not None):
         parser.error("One of the reset scopes should be defined: --all-topics, --topic")
-
-
-def _given(options: Namespace, names: Sequence[str]) -> list[str]:
-    return [each for each in names if getattr(options, each) not in (None, False)]
-
-
-def _flags(names: Sequence[str]) -> str:
-    return ", ".join(f"--{each.replace('_', '-')}" for each in names)
 
 
 def _words(parser: Parser, text: str | None, known: Sequence[str], what: str) -> set[str]:
@@ -183,30 +142,3 @@ def _words(parser: Parser, text: str | None, known: Sequence[str], what: str) ->
     if not all(each in by_word for each in words):
         parser.error(f"Invalid {what} list '{text}'. Valid {what.removesuffix('s')}s are: {', '.join(known)}")
     return {by_word[each] for each in words}
-
-
-def rule_of(options: Namespace, *, now_ms: int) -> Rule | None:
-    """None where a file says it."""
-    plain = (("to_earliest", EARLIEST), ("to_latest", LATEST), ("to_current", CURRENT))
-    for name, rule in plain:
-        if getattr(options, name, False):
-            return rule
-    if options.to_offset is not None:
-        return Rule(Target.OFFSET, options.to_offset)
-    if options.shift_by is not None:
-        return Rule(Target.SHIFT, options.shift_by)
-    if options.to_datetime is not None:
-        return Rule(Target.TIMESTAMP, options.to_datetime)
-    if options.by_duration is not None:
-        return Rule(Target.TIMESTAMP, now_ms - options.by_duration)
-    return None
-
-
-def text_of(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except OSError as wrong:
-        raise UsageError(f"cannot read {path}: {wrong.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"cannot read {path}: it is no text in UTF-8") from None

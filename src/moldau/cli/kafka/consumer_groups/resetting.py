@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.kafka.consumer_groups.listing import named_groups
-from moldau.cli.kafka.consumer_groups.options import rule_of, text_of
 from moldau.cli.kafka.consumer_groups.printing import print_columns, print_error, widest
 from moldau.cli.kafka.java_errors import java_error
+from moldau.cli.kafka.reset_rules import rule_of, text_of
 from moldau.cli.kafka.scopes import split_scopes
 from moldau.client.cluster import Cluster, Refused
 from moldau.client.groups.asking import Answers, only
