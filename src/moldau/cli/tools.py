@@ -46,6 +46,9 @@ KAFKA: dict[str, Tool] = {
     "consumer-groups": Tool(
         "list, describe, reset and delete consumer groups", kafka="moldau.cli.kafka.consumer_groups.command"
     ),
+    "streams-application-reset": Tool(
+        "let a Kafka Streams application begin anew", kafka="moldau.cli.kafka.streams_application_reset"
+    ),
 }
 GROUPS = {
     "daily": DAILY,
