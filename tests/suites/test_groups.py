@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from moldau.client.cluster import Cluster, CoordinatorKind
+from moldau.client.groups.committed import commit_offsets
+from moldau.core.ids import TopicPartition
 from moldau.wire.messages import JoinGroupRequest, JoinGroupResponse
 from moldau.wire.messages.join_group import JoinGroupRequestProtocol
 from tests.suites.conftest import NewTopic
@@ -25,9 +25,8 @@ def groups(bootstrap: str, new_topic: NewTopic) -> Iterator[tuple[str, str]]:
     """One that only commits, and one of Kafka Connect's protocol whose member joins."""
     mark = uuid.uuid4().hex[:8]
     commits, connects = f"commits-{mark}", f"connects-{mark}-of-a-name-that-is-wide"
-    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": commits})) as consumer:
-        consumer.commit(offsets=[TopicPartition(new_topic(), 0, 0)], asynchronous=False)
-    with Cluster(bootstrap, client_id="worker", timeout_s=10.0) as cluster:
+    with Cluster(bootstrap, client_id="worker", timeout_s=30.0) as cluster:
+        commit_offsets(cluster, commits, {TopicPartition(new_topic(), 0): 0})
         join = JoinGroupRequest(
             group_id=connects,
             session_timeout_ms=SESSION_MS,

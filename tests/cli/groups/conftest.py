@@ -10,6 +10,10 @@ from contextlib import closing
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from moldau.client.cluster import Cluster
+from moldau.client.groups.committed import commit_offsets
+from moldau.core.ids import TopicPartition as Place
+
 JOIN_S_MAX = 30.0
 RECORDS = 10
 
@@ -32,8 +36,8 @@ def filled(bootstrap: str, topic: str) -> str:
 @pytest.fixture
 def resting(bootstrap: str, filled: str, group: str) -> str:
     """A group without members that has read four records of the first partition."""
-    with closing(Consumer({"bootstrap.servers": bootstrap, "group.id": group})) as consumer:
-        consumer.commit(offsets=[TopicPartition(filled, 0, 4)], asynchronous=False)
+    with Cluster(bootstrap, client_id="test", timeout_s=JOIN_S_MAX) as cluster:
+        assert set(commit_offsets(cluster, group, {Place(filled, 0): 4}).values()) == {0}
     return group
 
 
