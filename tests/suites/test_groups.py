@@ -63,3 +63,8 @@ def test_both_list_the_same(tools: Tools, bootstrap: str, groups: tuple[str, str
     assert sorted(ours.out.splitlines()) == sorted(theirs.out.splitlines())
     found = sorted(row[0] for row in ours.table if row[0] in groups)
     assert [each.partition("-")[0] for each in found] == listed.split()
+
+
+def test_both_describe_no_group_of_another_protocol(tools: Tools, bootstrap: str, groups: tuple[str, str]) -> None:
+    theirs, ours = (each.groups("--describe", "--group", groups[1]) for each in (tools, OwnTools(bootstrap)))
+    assert (ours.exit_code, ours.out, ours.err) == (1, theirs.out, "")

@@ -13,6 +13,13 @@ from moldau.cli.groups.showing import describe, list_all, show_lag
 from moldau.cli.output import add_output_option
 from moldau.cli.parsing import Parser
 
+RESETS = f"""\
+{HELP}
+examples:
+  moldau groups reset billing --topic orders --to earliest --dry-run
+  moldau groups reset billing --topic orders:0,1 --topic returns --to @-1h
+  moldau groups reset billing --all-topics --to -100 --yes
+"""
 EXAMPLES = f"""\
 {HELP}
 examples:
@@ -51,7 +58,9 @@ def parse(arguments: list[str]) -> Namespace:
     lagging.add_argument("--topic", metavar="TOPIC", action="append", default=[], help="only this; may be repeated")
     for action in (listing, describing, lagging):
         add_output_option(action)
-    changing = _add_changes(actions.add_parser("reset", help="say where a group without members reads on"))
+    changing = _add_changes(
+        actions.add_parser("reset", help="say where a group without members reads on", epilog=RESETS)
+    )
     deleting = actions.add_parser("delete", help="remove groups without members, and what they committed")
     deleting.set_defaults(action=delete)
     deleting.add_argument("groups", metavar="GROUP", nargs="+")

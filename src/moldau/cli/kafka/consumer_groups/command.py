@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from moldau.cli.failures import FAILED, OK
 from moldau.cli.kafka.consumer_groups.deleting import delete_groups_of, delete_offsets_of
-from moldau.cli.kafka.consumer_groups.describing import describe
+from moldau.cli.kafka.consumer_groups.describing import NoConsumerGroup, describe
 from moldau.cli.kafka.consumer_groups.listing import list_consumer_groups
 from moldau.cli.kafka.consumer_groups.options import parse
 from moldau.cli.kafka.consumer_groups.printing import print_error
@@ -23,8 +23,9 @@ def main(arguments: list[str]) -> int:
     with open_cluster(options) as cluster:
         try:
             return act(cluster, options)
-        except Refused as wrong:
-            print_error(f"Executing consumer group command failed due to {java_error(wrong)}")
+        except (Refused, NoConsumerGroup) as wrong:
+            told = java_error(wrong) if isinstance(wrong, Refused) else wrong
+            print_error(f"Executing consumer group command failed due to {told}")
             return FAILED
 
 

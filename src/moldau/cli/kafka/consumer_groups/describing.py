@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TypeVar
 
-from moldau.cli.failures import FAILED, OK, CommandFailed
+from moldau.cli.failures import FAILED, OK
 from moldau.cli.kafka.consumer_groups.listing import named_groups
 from moldau.cli.kafka.consumer_groups.printing import MISSING, print_columns, print_error, print_warning, shown, widest
 from moldau.client.cluster import Cluster, Refused
@@ -22,6 +22,14 @@ MEMBER = ("CONSUMER-ID", "HOST", "CLIENT-ID")
 EPOCH_COLUMN = 3
 T = TypeVar("T", Group, GroupLag)
 ASSIGNMENTS = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
+
+
+class NoConsumerGroup(Exception):
+    """A group of Kafka Connect's workers, for one. In the words of Java's client."""
+
+    def __init__(self, group: Group) -> None:
+        kind = "java.lang.IllegalArgumentException"
+        super().__init__(f"{kind}: GroupId {group.id} is not a consumer group ({group.protocol}).")
 
 
 def describe(cluster: Cluster, options: Namespace) -> int:
@@ -40,14 +48,14 @@ def describe(cluster: Cluster, options: Namespace) -> int:
 
 
 def all_of(answers: Answers[T]) -> list[T]:
-    """Raises Refused for the first group that can't be described: Apache Kafka's tool describes none then."""
+    """Raises Refused or NoConsumerGroup if any can't be described: Apache Kafka's tool describes none then."""
     found = []
     for each in answers.values():
         if isinstance(each, Refused):
             raise each
         group = each.group if isinstance(each, GroupLag) else each
         if group.protocol not in CONSUMER_PROTOCOLS:
-            raise CommandFailed(f"GroupId {group.id} is not a consumer group ({group.protocol})")
+            raise NoConsumerGroup(group)
         found.append(each)
     return found
 
