@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, TypeVar
 
 from moldau.client.cluster import PASSING, PAUSE_S, Cluster, CoordinatorKind, Refused
+from moldau.core.errors import ErrorCode
 
 GROUPS_AT_ONCE = 500  # keeps an answer about groups of thousands of partitions below what a connection takes
 T = TypeVar("T")
@@ -26,12 +27,18 @@ def ask_coordinators(cluster: Cluster, groups: Iterable[str], ask: Ask[T]) -> An
         found.update({group: Refused(code) for group, code in refused.items()})
         for broker_id, ids in coordinated.items():
             for at in range(0, len(ids), GROUPS_AT_ONCE):
-                found.update(ask(broker_id, ids[at : at + GROUPS_AT_ONCE]))
+                some = ids[at : at + GROUPS_AT_ONCE]
+                answers = ask(broker_id, some)
+                found.update({group: answers.get(group, untold()) for group in some})
         left = [group for group in left if passes(found[group])]
         if not left or time.monotonic() >= deadline_s:
             break
         time.sleep(PAUSE_S)
     return {group: found[group] for group in wanted}
+
+
+def untold() -> Refused:
+    return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "its coordinator answered nothing about it")
 
 
 def passes(answer: object) -> bool:
