@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -119,7 +120,16 @@ LEFT = """
 PLAN = "orders,0,1\norders,1,99\n"
 
 
-def transcript(tools: Tools, *, protocol: str, scratch: Path) -> str:
+class GroupTools(Protocol):
+    """Apache Kafka's, or ours."""
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    def groups(self, *args: str) -> Printed: ...
+
+
+def transcript(tools: GroupTools, *, protocol: str, scratch: Path) -> str:
     """Everything the commands print on a fresh broker, in a form that is the same each time."""
     for topic in ("orders", "other"):
         create_topic(tools.bootstrap, topic, partitions=2)
@@ -162,7 +172,7 @@ def _member(bootstrap: str, protocol: str) -> Iterator[None]:
         consumer.close()
 
 
-def _tell(tools: Tools, commands: str, scratch: Path) -> str:
+def _tell(tools: GroupTools, commands: str, scratch: Path) -> str:
     told = ""
     for line in commands.split("\n")[1:-1]:
         arguments = [str(scratch / "plan.csv") if each == "PLAN" else each for each in line.split()]

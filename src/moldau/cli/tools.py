@@ -18,6 +18,11 @@ DAILY = {
     "topics": Tool("list, create, describe and delete topics", "moldau.cli.topics.command"),
     "produce": Tool("send the lines of standard input to a topic", "moldau.cli.records.produce", reads_input=True),
     "consume": Tool("print the records of a topic", "moldau.cli.records.consume"),
+    "groups": Tool(
+        "groups of consumers: how far behind they are, and where they read on",
+        "moldau.cli.groups.command",
+        kafka="moldau.cli.kafka.groups",
+    ),
     "profile": Tool("name clusters, and say which one is meant", "moldau.cli.profile_command"),
 }
 CLUSTER = {
@@ -37,7 +42,14 @@ SPARK = {
     "tables": Tool("describe, optimize and vacuum the tables that queries write to", "moldau.cli.tables"),
     "dead-letters": Tool("records that a query refused: look at them, send them back", "moldau.cli.dead_letters"),
 }
-KAFKA: dict[str, Tool] = {}
+KAFKA: dict[str, Tool] = {
+    "consumer-groups": Tool(
+        "list, describe, reset and delete consumer groups", kafka="moldau.cli.kafka.consumer_groups.command"
+    ),
+    "streams-application-reset": Tool(
+        "let a Kafka Streams application begin anew", kafka="moldau.cli.kafka.streams_application_reset"
+    ),
+}
 GROUPS = {
     "daily": DAILY,
     "the cluster": CLUSTER,

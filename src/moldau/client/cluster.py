@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 from moldau.client.connection import Connection, NotListening
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
+from moldau.wire.api import ApiKey
 from moldau.wire.messages import MetadataRequest, MetadataResponse
-from moldau.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from moldau.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from moldau.wire.messages.metadata import MetadataRequestTopic
 from moldau.wire.schema import Message
 
@@ -34,7 +35,7 @@ Codes = Callable[[R], Iterable[int]]
 
 DEFAULT_PORT = 9092
 PAUSE_S = 0.1
-ONE_COORDINATOR_VERSION = 3  # of FindCoordinator; later ones ask about many, which no tool needs
+ONE_COORDINATOR_VERSION = 3  # of FindCoordinator; later ones ask about many
 PASSING = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
     ErrorCode.NOT_CONTROLLER, ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -130,8 +131,9 @@ class Cluster:
         """Whichever broker answers first; it forwards what only the controller can answer."""
         return self._ask(self._anybody(), request, response)
 
-    def ask_broker(self, broker_id: int, request: Message, response: type[R]) -> R:
-        return self._ask(self._broker(broker_id), request, response)
+    def ask_broker(self, broker_id: int, request: Message, response: type[R], *, version_max: int | None = None) -> R:
+        """`version_max` is for requests whose later versions say things in another way, such as topics by their ids."""
+        return self._ask(self._broker(broker_id), request, response, version_max=version_max)
 
     def ask_controller(self, request: Message, response: type[R], *, codes: Codes[R]) -> R:
         """The controller by name: brokers of old forward nothing."""
@@ -161,6 +163,30 @@ class Cluster:
         self._nodes[found.node_id] = Node(found.node_id, found.host, found.port)
         return found.node_id
 
+    def coordinators(self, kind: CoordinatorKind, keys: Iterable[str]) -> tuple[dict[int, list[str]], dict[str, int]]:
+        """The keys that each broker coordinates at this moment, and an error code for each that nobody does."""
+        wanted = list(dict.fromkeys(keys))
+        found: dict[int, list[str]] = {}
+        refused: dict[str, int] = {}
+        for each in self._found(kind, wanted):
+            if each.error_code != ErrorCode.NONE:
+                refused[each.key] = each.error_code
+            else:
+                self._nodes[each.node_id] = Node(each.node_id, each.host, each.port)
+                found.setdefault(each.node_id, []).append(each.key)
+        return found, refused
+
+    def _found(self, kind: CoordinatorKind, keys: list[str]) -> list[Coordinator]:
+        """Brokers of old are asked about one after another."""
+        newest = self.versions().get(ApiKey.FIND_COORDINATOR, (0, 0))[1]
+        if newest > ONE_COORDINATOR_VERSION:
+            many = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
+            return self.ask(many, FindCoordinatorResponse).coordinators if keys else []
+        answers = [
+            (key, self.ask(FindCoordinatorRequest(key=key, key_type=kind), FindCoordinatorResponse)) for key in keys
+        ]
+        return [Coordinator(key, each.node_id, each.host, each.port, each.error_code) for key, each in answers]
+
     def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
         """Of these topics, or of all; none is created by asking."""
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
@@ -173,6 +199,10 @@ class Cluster:
         """The brokers of the cluster by their ids, asked for anew."""
         self.metadata([])
         return dict(sorted(self._nodes.items()))
+
+    def node(self, broker_id: int) -> Node:
+        """Where a broker is that an answer has named."""
+        return self._nodes[broker_id]
 
     def led(self, places: Iterable[TopicPartition]) -> tuple[Led, Unled]:
         wanted = list(dict.fromkeys(places))

@@ -1,0 +1,1 @@
+"""`moldau consumer-groups`, by Apache Kafka's options."""
