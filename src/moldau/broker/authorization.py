@@ -6,10 +6,11 @@ import logging
 from collections.abc import Collection, Iterable, Set
 from typing import TYPE_CHECKING
 
+from moldau.broker.denials import Denials, Kind
 from moldau.broker.fetching.allowed_reading import read_allowed, read_allowed_of_many
 from moldau.broker.producing.allowed_topics import restrict_produce
 from moldau.core.limits import LARGE_REQUEST_PART
-from moldau.security.acls.audit import acl_change_message, audit_message
+from moldau.security.acls.audit import acl_change_message, audit_message, printable
 from moldau.security.acls.authorizer import Authorizer
 from moldau.security.acls.bindings import Acl
 from moldau.security.acls.hosts import host_address
@@ -26,13 +27,14 @@ AUDIT = logging.getLogger("moldau.audit")
 class Authorization:
     """Also the way to what Fetch and Produce do only where there is an authorizer: others import none of it."""
 
-    __slots__ = ("authorizer",)
+    __slots__ = ("_denials", "authorizer")
     read = staticmethod(read_allowed)
     read_many = staticmethod(read_allowed_of_many)
     restrict_produce = staticmethod(restrict_produce)
 
     def __init__(self, authorizer: Authorizer) -> None:
         self.authorizer = authorizer
+        self._denials = Denials(lambda line: AUDIT.info(printable(line)))
 
     def may(
         self,
@@ -81,6 +83,8 @@ class Authorization:
     def note_denial(self, context: Context, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
         peer = context.peer
         host = _host_of(peer)
+        if not self._denials.is_told(Kind(peer.principal, host, operation, resource_type)):
+            return
         rule = self.authorizer.matching_rule(peer.principal, host, operation, resource_type, name)
         AUDIT.info(
             audit_message(

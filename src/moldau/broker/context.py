@@ -145,6 +145,9 @@ class Context:
         """Go on in a task of its own, whose time is that of the request where clients have quotas of time."""
         return asyncio.ensure_future(work)
 
+    def exempt(self) -> None:
+        """The time of this request is no client's: a broker asks that proved to be one, or nobody has to prove it."""
+
     def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, is_audited: bool = True) -> bool:
         """Whether whoever asks may do this; a denial is a line in the audit log, unless nobody was refused by it."""
         authorization = self.services.authorization

@@ -38,6 +38,8 @@ class BrokerImage(msgspec.Struct, frozen=True, array_like=True):
     incarnation: bytes = b""  # of the process, which a restart changes; empty as long as there was only this broker
     in_controlled_shutdown: bool = False
     min_insync_replicas: int = 0  # in its own file; 0 where it did not tell
+    inter_broker_listener: str = ""  # by which it asks others; empty where it did not tell
+    inter_broker_principal: str = ""  # whom they know it as then; empty where that is not in its configuration
 
     @property
     def is_active(self) -> bool:

@@ -196,15 +196,29 @@ def _placed(image: ClusterImage, topic: NewTopic, config: BrokerConfig, start: i
     return placed
 
 
+def may_delete_all(_: str) -> bool:
+    """Of a cluster without an authorizer, and of whoever may delete every topic."""
+    return True
+
+
 def decide_delete_topics(
-    image: ClusterImage, topics: Sequence[TopicReference], *, config: BrokerConfig, admit: Admit = admit_all
+    image: ClusterImage,
+    topics: Sequence[TopicReference],
+    *,
+    config: BrokerConfig,
+    admit: Admit = admit_all,
+    may_delete: Callable[[str], bool] = may_delete_all,
 ) -> Decision[list[DeletedTopic]]:
-    """One reply per name or id that was given, duplicates once, in the order of the request."""
+    """One reply per name or id that was given, duplicates once, in the order of the request.
+
+    Whether a topic may be deleted is asked here, by its name, for those that are there: a topic that was not there when
+    the request came may have been created meanwhile.
+    """
     if not config.flag("delete.topic.enable"):
         error = ErrorCode.TOPIC_DELETION_DISABLED
         return Decision.reply_only([DeletedTopic(each.name, each.topic_id, error, error.message) for each in topics])
     given = Counter(topics)
-    replies = list(dict.fromkeys(_delete(image, reference, given, admit) for reference in given))
+    replies = list(dict.fromkeys(_delete(image, reference, given, admit, may_delete) for reference in given))
     records = [TopicDeleted(each.topic_id) for each in replies if each.error is ErrorCode.NONE]
     return Decision(records=tuple(records), reply=replies)
 
@@ -216,7 +230,11 @@ def decide_undo_topic(image: ClusterImage, topic_id: TopicId) -> Decision[None]:
 
 
 def _delete(
-    image: ClusterImage, reference: TopicReference, given: Counter[TopicReference], admit: Admit
+    image: ClusterImage,
+    reference: TopicReference,
+    given: Counter[TopicReference],
+    admit: Admit,
+    may_delete: Callable[[str], bool],
 ) -> DeletedTopic:
     name, topic_id = reference.name, reference.topic_id
 
@@ -232,6 +250,8 @@ def _delete(
     topic = image.topic_by_id(topic_id) if name is None else image.topics.get(name)
     if topic is None:
         return refuse(ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not may_delete(topic.name):
+        return refuse(ErrorCode.TOPIC_AUTHORIZATION_FAILED)  # with what the client gave: it may not see the other
     by_id, by_name = TopicReference(None, topic.id), TopicReference(topic.name)
     if by_id in given and by_name in given:
         # One answer with both serves the two references, as Kafka gives it.

@@ -17,6 +17,7 @@ from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.image import BrokerImage, ClusterImage, Endpoint
 from moldau.controller.partitions.min_isr import MIN_ISR
 from moldau.core.config.broker import BrokerConfig
+from moldau.core.config.inter_broker import inter_broker_listener
 from moldau.core.config.listeners import PLAINTEXT
 from moldau.log.directories.log_directories import LogDirectories
 from moldau.node.authorizing import authorization
@@ -82,8 +83,10 @@ def answered(services: Services) -> tuple[Api, ...]:
     table = TABLE
     if services.forwarding is not None:
         from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
+        from moldau.broker.requests.fellow_brokers import FellowBrokers
 
-        table += BETWEEN_BROKERS
+        fellows = FellowBrokers(services, broker_principal)
+        table += tuple(fellows.guarding(each) for each in BETWEEN_BROKERS)
     if services.authorization is not None:
         from moldau.broker.requests.refusals import guarded
 
@@ -126,4 +129,16 @@ def broker_image(config: BrokerConfig, listeners: list[Listener], directories: L
         rack=config.optional_text("broker.rack"),
         directories={directories.directory_id(path): str(path) for path in directories.paths},
         min_insync_replicas=config.int(MIN_ISR),
+        inter_broker_listener=inter_broker_listener(config).name,
+        inter_broker_principal=broker_principal(config),
     )
+
+
+def broker_principal(config: BrokerConfig) -> str:
+    """As whom other brokers know this one; empty where it logs in nowhere, or the configuration alone does not say."""
+    if not inter_broker_listener(config).security.startswith("SASL_"):
+        return ""
+    from moldau.node.securing.broker_user import user_of_broker
+
+    user = user_of_broker(config)
+    return "" if user is None else f"User:{user}"

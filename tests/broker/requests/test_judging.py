@@ -13,6 +13,7 @@ import moldau
 from moldau.broker.api import Api
 from moldau.broker.authorization import Authorization
 from moldau.broker.context import Context, Peer
+from moldau.broker.denials import LINES_MAX
 from moldau.broker.requests.judging import JUDGED_AT_ONCE, judging
 from moldau.coordinator.long_work import LongWork
 from moldau.core.errors import ErrorCode
@@ -66,13 +67,15 @@ def test_others_have_their_turn_while_many_names_are_denied(caplog: pytest.LogCa
     denied, turns = judge(MANY)
     assert len(denied) == MANY
     assert turns >= 10, "of a hundred slices and more"
-    assert len(set(caplog.messages)) == len(caplog.messages) == MANY, "each denial is told of once"
+    *told, last = caplog.messages
+    assert len(set(told)) == len(told) == LINES_MAX, "the first of them, once each"
+    assert "more denials are counted" in last
 
 
 def test_a_short_request_is_judged_by_its_handler_at_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="moldau.audit")
     assert judge(JUDGED_AT_ONCE) == ({f"t{number}" for number in range(JUDGED_AT_ONCE)}, 0)
-    assert len(caplog.messages) == JUDGED_AT_ONCE
+    assert len(caplog.messages) == min(JUDGED_AT_ONCE, LINES_MAX)
 
 
 @pytest.fixture(scope="module")

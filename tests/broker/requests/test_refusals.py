@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,7 +15,9 @@ from moldau.broker.authorization import Authorization
 from moldau.broker.context import Context, Peer
 from moldau.broker.handlers import TABLE
 from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
-from moldau.broker.requests.refusals import guarded, refusal
+from moldau.broker.handlers.write_txn_markers import write_txn_markers
+from moldau.broker.requests.answers import ROWS_MAX, Encoded
+from moldau.broker.requests.refusals import guarded, is_long, refusal
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import AclId
 from moldau.security.acls.authorizer import Authorizer
@@ -21,9 +26,14 @@ from moldau.security.acls.requirements import REQUIREMENTS, needed_of_the_cluste
 from moldau.security.acls.vocabulary import CLUSTER_NAME, AclOperation, PatternType, PermissionType, ResourceType
 from moldau.security.principals import ANONYMOUS, Principal
 from moldau.wire.api import ApiKey
-from moldau.wire.codec import encode
+from moldau.wire.codec import decode, encode
 from moldau.wire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
-from moldau.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from moldau.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 
 HOST = "10.0.0.1"
 ANSWERED = object()
@@ -92,6 +102,51 @@ def test_one_of_two_rights_is_enough_for_markers() -> None:
     assert asked(ApiKey.WRITE_TXN_MARKERS, markers, 1, AclOperation.ALTER) is ANSWERED
     assert asked(ApiKey.WRITE_TXN_MARKERS, markers, 1, AclOperation.CLUSTER_ACTION) is ANSWERED
     assert asked(ApiKey.WRITE_TXN_MARKERS, markers, 1, AclOperation.DESCRIBE) == WriteTxnMarkersResponse()
+
+
+def markers_of(partitions: int) -> WriteTxnMarkersRequest:
+    topic = WritableTxnMarkerTopic("t", list(range(partitions)))
+    return WriteTxnMarkersRequest(markers=[WritableTxnMarker(1, 0, topics=[topic])])
+
+
+def test_a_long_refusal_is_made_by_a_thread() -> None:
+    partitions = 10 * ROWS_MAX
+
+    async def refused() -> Any:
+        made_by: list[int] = []
+
+        class Noting(ThreadPoolExecutor):
+            def submit(self, work: Any, /, *args: Any, **named: Any) -> Any:
+                def noted() -> Any:
+                    made_by.append(get_ident())
+                    return work(*args, **named)
+
+                return super().submit(noted)
+
+        with Noting(1) as computing:
+            asking = context(allowed(), ApiKey.WRITE_TXN_MARKERS, 1)
+            asking.services.computing = computing
+            (api,) = guarded([write_txn_markers], allowed())
+            refusing: Any = api.call(markers_of(partitions), asking)
+            answer = await refusing
+        assert made_by
+        assert get_ident() not in made_by
+        return answer
+
+    answer = asyncio.run(refused())
+    assert isinstance(answer, Encoded)
+    body = memoryview(b"".join(answer.body))
+    told = decode(WriteTxnMarkersResponse, 1, body, 0)[0].markers[0].topics[0].partitions
+    assert {each.error_code for each in told} == {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    assert [each.partition_index for each in told] == list(range(partitions))
+
+
+def test_what_is_long_is_known_without_looking_at_all_of_it() -> None:
+    assert is_long(markers_of(2 * ROWS_MAX))
+    assert not is_long(markers_of(ROWS_MAX // 2))
+    assert not is_long(DescribeQuorumRequest())
+    one_by_one = [WritableTxnMarker(number, 0, topics=[]) for number in range(ROWS_MAX + 1)]
+    assert is_long(WriteTxnMarkersRequest(markers=one_by_one))
 
 
 def test_a_denial_is_a_line_in_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,12 +8,14 @@ from moldau.controller.image import ClusterImage
 from moldau.controller.machine import apply, snapshot_records
 from moldau.controller.records import AclCreated, AclDeleted, UnknownRecord, decode_records, encode_records
 from moldau.controller.settings.acls import (
+    COMPARISONS_MAX,
     TOO_MANY,
     CreatedAcl,
     DeletedAcls,
     decide_create_acls,
     decide_delete_acls,
     matching_acls,
+    portions,
 )
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
@@ -80,6 +82,33 @@ def test_what_two_filters_find_is_told_twice_and_deleted_once() -> None:
     )
     assert decision.records == (AclDeleted(acl_id(1)), AclDeleted(acl_id(2)))
     assert [each.acls for each in decision.reply] == [(ALLOWED,), (ALLOWED, DENIED), (ALLOWED,)]
+
+
+def test_filters_find_what_earlier_ones_of_their_request_have_deleted() -> None:
+    exact = AclFilter(ResourceType.TOPIC, "orders", PatternType.LITERAL, "User:bob", "*", READ, PermissionType.ALLOW)
+    filters = [AclFilter(operation=READ), exact, AclFilter()]
+    decision = decide_delete_acls(with_acls(DENIED), filters, gone=[ALLOWED, OF_BOB])
+    assert decision.records == (AclDeleted(acl_id(1)),)
+    assert [each.acls for each in decision.reply] == [(ALLOWED, OF_BOB), (OF_BOB,), (ALLOWED, OF_BOB, DENIED)]
+
+
+def test_an_acl_that_is_created_again_meanwhile_is_deleted_again() -> None:
+    decision = decide_delete_acls(with_acls(ALLOWED), [AclFilter()], gone=[ALLOWED])
+    assert decision.reply == [DeletedAcls(acls=(ALLOWED,))]
+    assert decision.records == (AclDeleted(acl_id(1)),)
+
+
+def test_filters_are_decided_so_many_at_a_time_that_none_takes_long() -> None:
+    wide = [AclFilter(principal=f"User:{number}") for number in range(1_000)]
+    exact = [
+        AclFilter(ResourceType.TOPIC, "t", PatternType.LITERAL, each.principal, "*", READ, PermissionType.ALLOW)
+        for each in wide
+    ]
+    counts = [len(some) for some in portions(wide, 10_000)]
+    assert (max(counts), sum(counts)) == (3, 1_000)
+    assert [len(some) for some in portions(exact, 10_000)] == [1_000], "these are looked up"
+    assert [len(some) for some in portions(wide, 2 * COMPARISONS_MAX)] == [1] * 1_000
+    assert list(portions([], 10_000)) == []
 
 
 def test_an_exact_filter_deletes_its_acl_and_no_other() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from moldau.security.acls.audit import acl_change_message, audit_message
+import pytest
+
+from moldau.security.acls.audit import NAME_CHARS_MAX, acl_change_message, audit_message
 from moldau.security.acls.authorizer import DEFAULT_DENY, SUPER_USER, MatchingRule
 from moldau.security.acls.vocabulary import AclOperation, ResourceType
 from tests.security.acls.bindings import ALICE, HOST, deny
@@ -41,6 +43,19 @@ def test_a_name_makes_no_line_of_its_own() -> None:
     assert "LITERAL:a\\nPrincipal = User:bob is Allowed for" in message(
         DEFAULT_DENY, "a\nPrincipal = User:bob is Allowed"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("x" * NAME_CHARS_MAX, "x" * NAME_CHARS_MAX),
+        ("x" * 32_767, "x" * NAME_CHARS_MAX + "..."),
+        ("\U000e0001" * 8_191, (r"\U000e0001" * 26)[:NAME_CHARS_MAX] + "..."),
+    ],
+    ids=["whole", "cut", "escaped and cut"],
+)
+def test_a_long_name_makes_no_long_line(name: str, shown: str) -> None:
+    assert f"LITERAL:{shown} for request" in message(DEFAULT_DENY, name)
 
 
 def test_a_change_names_the_acl_and_who_made_it() -> None:

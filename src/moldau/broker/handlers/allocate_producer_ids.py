@@ -12,6 +12,7 @@ from moldau.wire.messages.allocate_producer_ids import AllocateProducerIdsReques
 
 @api(ApiKey.ALLOCATE_PRODUCER_IDS, AllocateProducerIdsRequest, versions=(0, 0))
 async def allocate_producer_ids(request: AllocateProducerIdsRequest, context: Context) -> AllocateProducerIdsResponse:
+    context.exempt()
     try:
         block = await context.services.controller.write(
             lambda image: decide_allocate_to_broker(image, request.broker_id, request.broker_epoch)

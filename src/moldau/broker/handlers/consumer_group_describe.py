@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from asyncio import Future
+from collections.abc import Iterator
 
 from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.rights import DESCRIBE, GROUP, TOPIC, operations_on_group
 from moldau.controller.settings.features import has_consumer_groups
+from moldau.coordinator.long_work import in_slices
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.limits import LARGE_REQUEST_PART
 from moldau.groups.consumer.view import described_consumer_group
 from moldau.groups.shard import GroupShard
 from moldau.wire.api import ApiKey
@@ -57,29 +60,49 @@ def _describe(group_id: str, context: Context) -> DescribedGroup | Future[Descri
 
     def decide(shard: GroupShard, _: int) -> Decision[DescribedGroup]:
         assignors = groups.config_of(group_id).assignors
-        described = described_consumer_group(shard, group_id, topics=groups.topics, assignors=assignors)
-        return Decision.reply_only(_hidden(described) if _shows_denied(described, context) else described)
+        return Decision.reply_only(described_consumer_group(shard, group_id, topics=groups.topics, assignors=assignors))
 
     def failed(error: ErrorCode) -> DescribedGroup:
         return DescribedGroup(error_code=error, group_id=group_id)
 
     if not group_id:
         return failed(ErrorCode.INVALID_GROUP_ID)
-    return groups.write(group_id, decide, failed)
-
-
-def _shows_denied(group: DescribedGroup, context: Context) -> bool:
-    """Whether its members are about topics that the client may not see."""
+    answer = groups.write(group_id, decide, failed)
     if context.services.authorization is None:
-        return False
-    names = dict.fromkeys(
-        each.topic_name
-        for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
-        for each in assignment.topic_partitions
+        return answer
+    if isinstance(answer, Future) or _count(answer) > LARGE_REQUEST_PART:
+        return context.start(_judged(answer, context))
+    return _hidden(answer) if any(not context.may(DESCRIBE, TOPIC, name) for name in _names(answer)) else answer
+
+
+async def _judged(answer: DescribedGroup | Future[DescribedGroup], context: Context) -> DescribedGroup:
+    """What the group's members are about is judged until the first topic that the client may not see."""
+    group = await answer if isinstance(answer, Future) else answer
+    seen: set[str] = set()
+    async for name in in_slices(_names(group), context.services.long_work):
+        if name not in seen and not context.may(DESCRIBE, TOPIC, name):
+            return _hidden(group)
+        seen.add(name)
+    return group
+
+
+def _names(group: DescribedGroup) -> Iterator[str]:
+    """The topics of its members, as often as they are named."""
+    for member in group.members:
+        yield from member.subscribed_topic_names
+        for assignment in (member.assignment, member.target_assignment):
+            yield from (each.topic_name for each in assignment.topic_partitions)
+
+
+def _count(group: DescribedGroup) -> int:
+    return sum(
+        [
+            len(member.subscribed_topic_names)
+            + len(member.assignment.topic_partitions)
+            + len(member.target_assignment.topic_partitions)
+            for member in group.members
+        ]
     )
-    names |= dict.fromkeys(name for member in group.members for name in member.subscribed_topic_names)
-    return bool(context.denied(DESCRIBE, TOPIC, names))
 
 
 def _hidden(group: DescribedGroup) -> DescribedGroup:

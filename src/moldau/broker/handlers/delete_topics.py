@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from moldau.broker.api import api
 from moldau.broker.context import Context, Services
@@ -11,7 +11,7 @@ from moldau.broker.requests.mutations import Mutations
 from moldau.broker.rights import CLUSTER, CLUSTER_NAME, DELETE, DESCRIBE, TOPIC
 from moldau.broker.topics.creation import TOPICS_PER_WRITE
 from moldau.controller.partitions.states import Admit
-from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics
+from moldau.controller.topics import DeletedTopic, TopicReference, decide_delete_topics, may_delete_all
 from moldau.core.errors import ApiError, ErrorCode
 from moldau.core.ids import ZERO_UUID, TopicId
 from moldau.wire.api import ApiKey
@@ -41,20 +41,22 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
     if request.timeout_ms <= 0:
         # Who gives us no time at all has given up already.
         return _response([DeletedTopic(each.name, each.topic_id, ErrorCode.REQUEST_TIMED_OUT) for each in wanted])
-    deleted = _refused(wanted, context)
+    deleted, may_delete = _judged(wanted, context)
     if deleted:
         refused = {TopicReference(each.name if each.topic_id == ZERO_UUID else None, each.topic_id) for each in deleted}
         wanted = [each for each in wanted if each not in refused]
     mutations = Mutations(context, strict_since=5)
     for portion in _portions(wanted):
-        deleted += await _delete(portion, services, mutations.admit)
+        deleted += await _delete(portion, services, mutations.admit, may_delete)
     return _response(deleted, mutations.throttle_ms)
 
 
-def _refused(wanted: list[TopicReference], context: Context) -> list[DeletedTopic]:
-    """What the client may not delete, of that which is named once, by name or by id."""
+def _judged(wanted: list[TopicReference], context: Context) -> tuple[list[DeletedTopic], Callable[[str], bool]]:
+    """What the client is refused whatever comes, of that which is named once, by name or by id; and, for the decision,
+    whether it may delete a topic. Which topics there are is known there alone: this image may lack the last of them.
+    """
     if context.services.authorization is None or context.may(DELETE, CLUSTER, CLUSTER_NAME, is_audited=False):
-        return []
+        return [], may_delete_all
     image = context.services.controller.image
     names: dict[TopicReference, str] = {}
     for reference, times in Counter(wanted).items():
@@ -65,21 +67,30 @@ def _refused(wanted: list[TopicReference], context: Context) -> list[DeletedTopi
             names[reference] = name
     hidden = context.denied(DESCRIBE, TOPIC, names.values())
     kept = context.denied(DELETE, TOPIC, names.values())
+    judged = frozenset(names.values())
+
+    def may_delete(name: str) -> bool:
+        return name not in kept and (name in judged or context.may(DELETE, TOPIC, name))
+
     error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     refused = []
     for reference, name in names.items():
         if reference.name is None:
             if name in kept:
                 refused.append(DeletedTopic(None if name in hidden else name, reference.topic_id, error, error.message))
-        elif name in hidden or (name in kept and name in image.topics):
+        elif name in hidden:
             refused.append(DeletedTopic(name, reference.topic_id, error, error.message))
-    return refused
+    return refused, may_delete
 
 
-async def _delete(wanted: list[TopicReference], services: Services, admit: Admit) -> list[DeletedTopic]:
+async def _delete(
+    wanted: list[TopicReference], services: Services, admit: Admit, may_delete: Callable[[str], bool]
+) -> list[DeletedTopic]:
     try:
         deleted = await services.controller.write(
-            lambda image: decide_delete_topics(image, wanted, config=services.config, admit=admit)
+            lambda image: decide_delete_topics(
+                image, wanted, config=services.config, admit=admit, may_delete=may_delete
+            )
         )
     except ApiError as wrong:
         return [DeletedTopic(each.name, each.topic_id, wrong.code, wrong.message) for each in wanted]

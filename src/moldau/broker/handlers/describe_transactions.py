@@ -8,8 +8,10 @@ from moldau.broker.api import api
 from moldau.broker.context import Context
 from moldau.broker.requests.answers import Encoded, in_turn, refuse_repetition
 from moldau.broker.rights import DESCRIBE, TOPIC, TRANSACTIONAL_ID
+from moldau.coordinator.long_work import in_slices
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.limits import LARGE_REQUEST_PART
 from moldau.transactions.shard import TransactionShard
 from moldau.transactions.view import describe
 from moldau.wire.api import ApiKey
@@ -42,13 +44,23 @@ def _describe(transactional_id: str, context: Context) -> TransactionState | Fut
         return describe(transactional_id, None)
 
     def decide(shard: TransactionShard, _: int) -> Decision[TransactionState]:
-        state = describe(transactional_id, shard.transactions.get(transactional_id))
-        denied = context.denied(DESCRIBE, TOPIC, (topic.topic for topic in state.topics))
-        if denied:
-            state.topics = [topic for topic in state.topics if topic.topic not in denied]
-        return Decision.reply_only(state)
+        return Decision.reply_only(describe(transactional_id, shard.transactions.get(transactional_id)))
 
     def failed(error: ErrorCode) -> TransactionState:
         return TransactionState(error_code=error, transactional_id=transactional_id)
 
-    return context.services.transactions.write(transactional_id, decide, failed)
+    answer = context.services.transactions.write(transactional_id, decide, failed)
+    if context.services.authorization is None:
+        return answer
+    if isinstance(answer, Future) or len(answer.topics) > LARGE_REQUEST_PART:
+        return context.start(_judged(answer, context))
+    answer.topics = [topic for topic in answer.topics if context.may(DESCRIBE, TOPIC, topic.topic)]
+    return answer
+
+
+async def _judged(answer: TransactionState | Future[TransactionState], context: Context) -> TransactionState:
+    """Without the topics that the client may not see."""
+    state = await answer if isinstance(answer, Future) else answer
+    topics = in_slices(state.topics, context.services.long_work)
+    state.topics = [topic async for topic in topics if context.may(DESCRIBE, TOPIC, topic.topic)]
+    return state

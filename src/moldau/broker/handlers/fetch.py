@@ -28,6 +28,7 @@ from moldau.broker.fetching.reading import (
 from moldau.broker.leaders import node_endpoints
 from moldau.broker.requests.answers import Encoded, encoded, in_thread
 from moldau.broker.requests.delayed_response import DelayedResponse, future_of
+from moldau.broker.rights import CLUSTER, CLUSTER_ACTION, CLUSTER_NAME
 from moldau.coordinator.long_work import in_slices
 from moldau.core.errors import ErrorCode
 from moldau.log.file_range import FileRange
@@ -78,8 +79,8 @@ def _terms(request: FetchRequest, plan: Plan, context: Context) -> Terms:
     replica_id, nearer_replica = max(request.replica_id, request.replica_state.replica_id), None
     quota = None
     if services.quotas is not None:
-        if replica_id >= 0:
-            services.quotas.exempt(context)
+        if replica_id >= 0 and context.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME, is_audited=False):
+            context.exempt()
         elif (quota := services.quotas.fetching(context)) is not None:
             bytes_max = min(bytes_max, quota.bytes_max)
     if request.rack_id and context.version >= ANY_REPLICA_SINCE:

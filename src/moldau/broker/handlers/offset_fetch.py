@@ -42,6 +42,7 @@ ERROR_SINCE = 2
 MANY_GROUPS_SINCE = 8
 IDS_SINCE = 10
 TOPICS_AT_ONCE_MAX = 400  # a thousand of them are a millisecond or two
+JUDGED_AT_ONCE_MAX = 50  # of which each may be a line in the audit log
 
 
 @api(ApiKey.OFFSET_FETCH, OffsetFetchRequest, versions=(1, 10))
@@ -115,7 +116,8 @@ def _fetch(group: OffsetFetchRequestGroup, context: Context, *, require_stable: 
     def find(shard: GroupShard) -> Slices[Found]:
         """Some topics after the other, each as it is at its moment."""
         found: list[FoundTopic] = []
-        for some in chunks(_topics(shard, group, image, by_id=by_id), TOPICS_AT_ONCE_MAX):
+        count = TOPICS_AT_ONCE_MAX if context.services.authorization is None else JUDGED_AT_ONCE_MAX
+        for some in chunks(_topics(shard, group, image, by_id=by_id), count):
             if found:
                 yield Decision.reply_only(Found(group.group_id, ()))
             denied = context.denied(DESCRIBE, TOPIC, (each.name for each in some if not isinstance(each, FoundTopic)))

@@ -39,6 +39,7 @@ _TOLD = {
 def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse | Future[WriteTxnMarkersResponse | Encoded[WriteTxnMarkersResponse]]:
+    context.exempt()
     for marker in request.markers:
         refuse_repetition([topic.name for topic in marker.topics])
         for topic in marker.topics:

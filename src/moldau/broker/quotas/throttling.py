@@ -25,17 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What brokers ask of each other, and nobody else may where there is an authorizer.
-_OF_BROKERS = frozenset(
-    {
-        ApiKey.ENVELOPE,
-        ApiKey.ALTER_PARTITION,
-        ApiKey.ALLOCATE_PRODUCER_IDS,
-        ApiKey.ASSIGN_REPLICAS_TO_DIRS,
-        ApiKey.WRITE_TXN_MARKERS,
-    }
-)
-
 
 class Stopwatch:
     """The time that one request has taken of the loop, and whether it counts."""
@@ -79,6 +68,9 @@ class LimitedContext(Context):
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
         return asyncio.ensure_future(self.stopwatch.timed(work))
+
+    def exempt(self) -> None:
+        self.stopwatch.is_exempt = True
 
 
 class LimitedAnswer(Unanswered):
@@ -143,7 +135,7 @@ class Throttling:
         if key == ApiKey.PRODUCE:
             pause_ms = max(pause_ms, self.clients.produced(asked.client, asked.size_bytes))
         # A request that gets no answer is exempt, as in Kafka: acks=0 says nothing of a pause either.
-        is_timed = self.clients.counts_time and response is not None and self._is_timed(asked)
+        is_timed = self.clients.counts_time and response is not None and not asked.stopwatch.is_exempt
         if is_timed:
             pause_ms = max(pause_ms, self.clients.took(asked.client, asked.stopwatch.spent_ns))
         if response is None:
@@ -155,14 +147,6 @@ class Throttling:
         if is_timed:
             self.clients.took(asked.client, perf_counter_ns() - began_ns)  # is for the next request to pay
         return parts, pause_ms
-
-    def _is_timed(self, asked: Asked) -> bool:
-        return not asked.stopwatch.is_exempt and asked.begun.route.api.key not in _OF_BROKERS
-
-    def exempt(self, context: Context) -> None:
-        """The time of a follower's fetch is nobody's."""
-        if isinstance(context, LimitedContext):
-            context.stopwatch.is_exempt = True
 
     def fetching(self, context: Context) -> FetchQuota | None:
         client = client_of(context)

@@ -6,12 +6,15 @@ is decoded first, because most answers repeat what was asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from moldau.broker.api import Api
+from moldau.broker.requests.answers import ROWS_MAX, Encoded, encoded
 from moldau.broker.requests.judging import judging
 from moldau.core.errors import ErrorCode
 from moldau.security.acls.requirements import needed_of_the_cluster
@@ -89,10 +92,34 @@ def _asking(api: Api, authorization: Authorization) -> Callable[[Any, Context], 
     def call(request: Any, context: Context) -> Any:
         needs = needed[context.version]
         if needs is not None and not authorization.meets(context, needs):
-            return refusal(api.key, request, context.version)
+            return _refused(api, request, context)
         return api.call(request, context)
 
     return call
+
+
+def _refused(api: Api, request: Any, context: Context) -> Message | Coroutine[Any, Any, Encoded[Message]]:
+    """By a thread if the request is long, for most refusals have a row for each of its elements."""
+    version = context.version
+    if api.parts or not is_long(request):  # of a request that comes in parts, each is short
+        return refusal(api.key, request, version)
+    return encoded(lambda: refusal(api.key, request, version), context)
+
+
+def is_long(request: Any) -> bool:
+    """Whether it has more elements than a response is made of at once. No more of them are looked at than that."""
+    left, count = [request], 0
+    while left:
+        message = left.pop()
+        for name in message.__struct_fields__:
+            elements = getattr(message, name)
+            if not isinstance(elements, list):
+                continue
+            count += len(elements)
+            if count > ROWS_MAX:
+                return True
+            left += [each for each in elements if isinstance(each, Struct)]
+    return False
 
 
 def refusal(key: ApiKey, request: Any, version: int) -> Message:

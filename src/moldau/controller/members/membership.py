@@ -157,6 +157,8 @@ def _image_of(registration: BrokerRegistration, epoch: int) -> BrokerImage:
         incarnation=registration.incarnation,
         in_controlled_shutdown=registration.wants_shutdown,
         min_insync_replicas=registration.min_insync_replicas,
+        inter_broker_listener=registration.inter_broker_listener,
+        inter_broker_principal=registration.inter_broker_principal,
     )
 
 

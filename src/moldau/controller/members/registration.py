@@ -35,6 +35,9 @@ class BrokerRegistration(msgspec.Struct, frozen=True, array_like=True):
     """Instead of `lost`, where it is shorter: all that the cluster has on this broker is lost but these."""
     min_insync_replicas: int = 0
     """What is in its own file, or Kafka's default, for topics without a value of their own."""
+    inter_broker_listener: str = ""
+    inter_broker_principal: str = ""
+    """By which listener of others it asks them, and as whom, for them to know it by."""
 
 
 LOGGER = logging.getLogger(__name__)

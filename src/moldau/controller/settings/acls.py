@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from moldau.core.ids import AclId, random_uuid
 from moldau.core.limits import ACLS_PER_REQUEST_MAX
 from moldau.security.acls.bindings import Acl, AclFilter, acl_problem, filter_problem
 
+COMPARISONS_MAX = 30_000  # of filters with ACLs in one decision, which take the loop three milliseconds
 TOO_MANY = "Unable to perform excessively large batch operation."
 
 
@@ -51,8 +52,13 @@ def decide_create_acls(
     return Decision(records=tuple(created.values()), reply=replies)
 
 
-def decide_delete_acls(image: ClusterImage, filters: Sequence[AclFilter]) -> Decision[list[DeletedAcls]]:
-    """One reply per filter, in the order of the request; refused filters don't hold up the others."""
+def decide_delete_acls(
+    image: ClusterImage, filters: Sequence[AclFilter], *, gone: Collection[Acl] = frozenset()
+) -> Decision[list[DeletedAcls]]:
+    """One reply per filter, in the order of the request; refused filters don't hold up the others.
+
+    `gone` is what earlier filters of the same request have deleted, which these find too.
+    """
     deleted: dict[AclId, AclDeleted] = {}
     replies: list[DeletedAcls] = []
     for wanted in filters:
@@ -62,12 +68,27 @@ def decide_delete_acls(image: ClusterImage, filters: Sequence[AclFilter]) -> Dec
             continue
         found = dict(_matching(image, wanted))
         records = {acl_id: AclDeleted(acl_id) for acl_id in found if acl_id not in deleted}
-        if len(deleted) + len(records) > ACLS_PER_REQUEST_MAX:
+        if len(gone) + len(deleted) + len(records) > ACLS_PER_REQUEST_MAX:
             replies.append(DeletedAcls(ErrorCode.UNKNOWN_SERVER_ERROR, TOO_MANY))
             continue
         deleted |= records
-        replies.append(DeletedAcls(acls=tuple(found.values())))
+        replies.append(DeletedAcls(acls=(*_gone(image, wanted, gone), *found.values())))
     return Decision(records=tuple(deleted.values()), reply=replies)
+
+
+def portions(filters: Sequence[AclFilter], acls: int) -> Iterator[list[AclFilter]]:
+    """The filters of a request that are decided at a time, so that none of so many ACLs are compared for long."""
+    some: list[AclFilter] = []
+    comparisons = 0
+    for each in filters:
+        count = acls if each.only() is None else 1
+        if some and comparisons + count > COMPARISONS_MAX:
+            yield some
+            some, comparisons = [], 0
+        some.append(each)
+        comparisons += count
+    if some:
+        yield some
 
 
 def matching_acls(image: ClusterImage, wanted: AclFilter) -> list[Acl]:
@@ -79,6 +100,13 @@ def _matching(image: ClusterImage, wanted: AclFilter) -> Iterator[tuple[AclId, A
     if only is None:
         return ((acl_id, acl) for acl_id, acl in image.acls.items() if wanted.matches(acl))
     return iter([(image.acl_ids[only], only)] if only in image.acl_ids else [])
+
+
+def _gone(image: ClusterImage, wanted: AclFilter, gone: Collection[Acl]) -> list[Acl]:
+    """What a filter would have found. An ACL that somebody created again is found as that."""
+    only = wanted.only()
+    found = [each for each in gone if wanted.matches(each)] if only is None else [only] if only in gone else []
+    return [each for each in found if each not in image.acl_ids]
 
 
 def apply_acl_created(draft: Draft, record: AclCreated) -> None:

@@ -70,6 +70,8 @@ class Membership:
             lost=lost,
             kept=kept,
             min_insync_replicas=broker.min_insync_replicas,
+            inter_broker_listener=broker.inter_broker_listener,
+            inter_broker_principal=broker.inter_broker_principal,
         )
         self.is_followed = False
         """Whether what the image says of this broker is about this very process."""
