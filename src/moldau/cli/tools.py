@@ -37,7 +37,15 @@ SPARK = {
     "tables": Tool("describe, optimize and vacuum the tables that queries write to", "moldau.cli.tables"),
     "dead-letters": Tool("records that a query refused: look at them, send them back", "moldau.cli.dead_letters"),
 }
-KAFKA: dict[str, Tool] = {}
+KAFKA: dict[str, Tool] = {
+    "reassign-partitions": Tool("give partitions other replicas", kafka="moldau.cli.kafka.reassignment.command"),
+    "leader-election": Tool("have other replicas lead partitions", kafka="moldau.cli.kafka.leader_election"),
+    "log-dirs": Tool("what replicas take in log directories", kafka="moldau.cli.kafka.log_dirs"),
+    "broker-api-versions": Tool("APIs that brokers answer", kafka="moldau.cli.kafka.broker_api_versions"),
+    "cluster": Tool("the cluster's id and endpoints; forget a broker", kafka="moldau.cli.kafka.cluster"),
+    "features": Tool("features of a cluster, and their levels", kafka="moldau.cli.kafka.features"),
+    "metadata-quorum": Tool("who keeps the cluster's metadata", kafka="moldau.cli.kafka.metadata_quorum"),
+}
 GROUPS = {
     "daily": DAILY,
     "the cluster": CLUSTER,

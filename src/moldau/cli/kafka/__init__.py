@@ -1,0 +1,1 @@
+"""Apache Kafka's tools: its options, its columns, its lines."""
