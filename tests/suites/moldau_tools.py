@@ -22,6 +22,7 @@ OURS: Mapping[str, str] = MappingProxyType(
         tools.CLUSTER: "cluster",
         tools.FEATURES: "features",
         tools.QUORUM: "metadata-quorum",
+        tools.TRANSACTIONS: "transactions",
     }
 )
 # After a failure Apache Kafka's tools print a stack trace with its causes; what ours say there stands in its place.

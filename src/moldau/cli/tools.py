@@ -45,6 +45,7 @@ KAFKA: dict[str, Tool] = {
     "cluster": Tool("the cluster's id and endpoints; forget a broker", kafka="moldau.cli.kafka.cluster"),
     "features": Tool("features of a cluster, and their levels", kafka="moldau.cli.kafka.features"),
     "metadata-quorum": Tool("who keeps the cluster's metadata", kafka="moldau.cli.kafka.metadata_quorum"),
+    "transactions": Tool("open and hanging transactions", kafka="moldau.cli.kafka.transactions.command"),
 }
 GROUPS = {
     "daily": DAILY,
