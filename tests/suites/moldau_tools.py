@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from moldau.cli.main import main
+from moldau.core.errors import ErrorCode
 from tests.suites import tools
 from tests.suites.tools import Host
 
@@ -23,6 +24,8 @@ OURS: Mapping[str, str] = MappingProxyType(
         tools.FEATURES: "features",
         tools.QUORUM: "metadata-quorum",
         tools.TRANSACTIONS: "transactions",
+        tools.TOKENS: "delegation-tokens",
+        tools.ACLS: "acls",
     }
 )
 # After a failure Apache Kafka's tools print a stack trace with its causes; what ours say there stands in its place.
@@ -31,6 +34,11 @@ TRACE = re.compile(
     r"|unknown --election-type"
 )
 NAMES = re.compile(r"^(Error: )?(java\.util\.concurrent\.ExecutionException: )?(org\.apache\.kafka\.[\w.]+: )?")
+# Said in other words by us.
+TOKENS_REFUSED = (
+    "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated"
+    " channels."
+)
 OWN_NAME = re.compile(r"^moldau [\w-]+: ")
 
 
@@ -56,6 +64,7 @@ def plainly(lines: Iterable[str]) -> list[str]:
     found: list[str] = []
     for line in lines:
         text = "exit" if re.fullmatch(r"exit \d", line) else OWN_NAME.sub("", NAMES.sub("", line))
+        text = text.replace(TOKENS_REFUSED, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.message)
         if not TRACE.match(OWN_NAME.sub("", line)) and text not in found[-1:]:
             found.append(text)
     return found

@@ -28,7 +28,7 @@ CLUSTER = {
 SECURITY = {
     "certs": Tool("make, show and renew certificates for TLS", "moldau.cli.certs.command"),
     "users": Tool("users who log in with SCRAM, and their passwords", "moldau.cli.users.command"),
-    "acls": Tool("say who may do what", "moldau.cli.acls.command"),
+    "acls": Tool("say who may do what", "moldau.cli.acls.command", kafka="moldau.cli.kafka.acls.command"),
     "quotas": Tool("limit what users, client ids and addresses may use", "moldau.cli.quotas.command"),
 }
 SPARK = {
@@ -46,6 +46,7 @@ KAFKA: dict[str, Tool] = {
     "features": Tool("features of a cluster, and their levels", kafka="moldau.cli.kafka.features"),
     "metadata-quorum": Tool("who keeps the cluster's metadata", kafka="moldau.cli.kafka.metadata_quorum"),
     "transactions": Tool("open and hanging transactions", kafka="moldau.cli.kafka.transactions.command"),
+    "delegation-tokens": Tool("tokens that log in for users", kafka="moldau.cli.kafka.delegation_tokens"),
 }
 GROUPS = {
     "daily": DAILY,
