@@ -38,6 +38,7 @@ SPARK = {
     "dead-letters": Tool("records that a query refused: look at them, send them back", "moldau.cli.dead_letters"),
 }
 KAFKA: dict[str, Tool] = {
+    "shell-scripts": Tool("write scripts with the names of Apache Kafka's", "moldau.cli.shell_scripts"),
     "reassign-partitions": Tool("give partitions other replicas", kafka="moldau.cli.kafka.reassignment.command"),
     "leader-election": Tool("have other replicas lead partitions", kafka="moldau.cli.kafka.leader_election"),
     "log-dirs": Tool("what replicas take in log directories", kafka="moldau.cli.kafka.log_dirs"),
@@ -46,6 +47,9 @@ KAFKA: dict[str, Tool] = {
     "features": Tool("features of a cluster, and their levels", kafka="moldau.cli.kafka.features"),
     "metadata-quorum": Tool("who keeps the cluster's metadata", kafka="moldau.cli.kafka.metadata_quorum"),
     "transactions": Tool("open and hanging transactions", kafka="moldau.cli.kafka.transactions.command"),
+    "replica-verification": Tool(
+        "whether replicas have the same", kafka="moldau.cli.kafka.replica_verification.command"
+    ),
     "delegation-tokens": Tool("tokens that log in for users", kafka="moldau.cli.kafka.delegation_tokens"),
 }
 GROUPS = {

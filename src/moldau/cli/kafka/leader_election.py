@@ -9,7 +9,7 @@ from typing import Any
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError, meant
-from moldau.cli.kafka.java_errors import thrown
+from moldau.cli.kafka.exceptions import thrown
 from moldau.cli.parsing import Parser, whole
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Refused, check

@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.kafka.java_errors import exception_of
+from moldau.cli.kafka.exceptions import exception_of
 from moldau.cli.parsing import Parser
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, check
