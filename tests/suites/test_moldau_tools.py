@@ -17,9 +17,42 @@ from tests.suites import token_commands, transaction_commands
 from tests.suites.cluster_commands import PROPERTIES, transcript
 from tests.suites.moldau_tools import OurTools, plainly
 from tests.suites.test_acl_command import PROPERTIES as ACL_PROPERTIES
-from tests.suites.tools import ACLS, TRANSCRIPTS, Tools
+from tests.suites.tools import (
+    ACLS,
+    API_VERSIONS,
+    CLUSTER,
+    FEATURES,
+    LOG_DIRS,
+    REASSIGNMENT,
+    TRANSCRIPTS,
+    Tools,
+)
 
 LONG = [pytest.mark.long]
+
+
+SAME = [
+    (LOG_DIRS, "--describe"),
+    (API_VERSIONS, ""),
+    (CLUSTER, "cluster-id"),
+    (CLUSTER, "list-endpoints"),
+    (REASSIGNMENT, "--list"),
+    (FEATURES, "describe"),
+    (FEATURES, "version-mapping"),
+    *((FEATURES, f"version-mapping --release-version {each}") for each in ("3.3-IV3", "3.9", "4.0.1", "4.2-IV0")),
+    *(
+        (FEATURES, f"feature-dependencies --feature {each}=1 --feature metadata.version=25")
+        for each in ("eligible.leader.replicas.version", "share.version", "transaction.version")
+    ),
+]
+
+
+@pytest.mark.parametrize(("tool", "words"), SAME)
+def test_a_tool_prints_the_same(tools: Tools, tool: str, words: str) -> None:
+    """To the byte, of the broker of this run."""
+    apaches = tools.run(tool, *words.split(), is_address_last=tool == CLUSTER)
+    ours = Tools(OurTools(), tools.bootstrap).run(tool, *words.split(), is_address_last=tool == CLUSTER)
+    assert (ours.exit_code, ours.out) == (apaches.exit_code, apaches.out)
 
 
 @pytest.mark.parametrize(
