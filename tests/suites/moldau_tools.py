@@ -39,6 +39,7 @@ TOKENS_REFUSED = (
     "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated"
     " channels."
 )
+ADVICE = ". Enable debug logging for additional detail."  # there is none in ours
 OWN_NAME = re.compile(r"^moldau [\w-]+: ")
 
 
@@ -64,7 +65,7 @@ def plainly(lines: Iterable[str]) -> list[str]:
     found: list[str] = []
     for line in lines:
         text = "exit" if re.fullmatch(r"exit \d", line) else OWN_NAME.sub("", NAMES.sub("", line))
-        text = text.replace(TOKENS_REFUSED, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.message)
+        text = text.replace(TOKENS_REFUSED, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.message).removesuffix(ADVICE)
         if not TRACE.match(OWN_NAME.sub("", line)) and text not in found[-1:]:
             found.append(text)
     return found

@@ -68,7 +68,12 @@ def parse(arguments: list[str]) -> Namespace:
         epilog=EXAMPLES,
     )
     parser.add_argument(
-        "--topics-include", metavar="REGEX", type=topics, default=topics(".*"), help="which topics (default: all)"
+        "--topics-include",
+        "--topic-white-list",
+        metavar="REGEX",
+        type=topics,
+        default=topics(".*"),
+        help="which topics (default: all)",
     )
     parser.add_argument(
         "--time",

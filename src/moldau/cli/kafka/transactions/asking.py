@@ -33,7 +33,7 @@ UNKNOWN_ID = "{} request for transactionalId `{}` failed because the ID could no
 
 
 def failed(what: str, why: str) -> CommandFailed:
-    return CommandFailed(f"{what}: {why}. Enable debug logging for additional detail.")
+    return CommandFailed(f"{what}: {why}")
 
 
 def listed(client: Cluster, request: ListTransactionsRequest) -> list[tuple[int, Listed]]:
