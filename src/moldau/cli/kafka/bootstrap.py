@@ -15,6 +15,7 @@ from moldau.wire.schema import Message
 R = TypeVar("R", bound=Message)
 
 COMMAND_CONFIG = ("--command-config",)
+ANSWER_S = 30.0  # as long as Apache Kafka's clients wait: an election of ten thousand leaders takes a while
 
 
 def add_bootstrap_options(
@@ -35,6 +36,11 @@ def open_bootstrap(options: Namespace) -> Cluster:
         if options.bootstrap_server is not None:
             raise UsageError("give either --bootstrap-server or --bootstrap-controller")
         options.bootstrap_server = options.bootstrap_controller
+    return open_patiently(options)
+
+
+def open_patiently(options: Namespace) -> Cluster:
+    options.timeout = max(options.timeout, ANSWER_S)
     return open_cluster(options)
 
 

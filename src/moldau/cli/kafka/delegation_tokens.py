@@ -11,8 +11,8 @@ from typing import Any
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, UsageError
+from moldau.cli.kafka.bootstrap import open_patiently
 from moldau.cli.parsing import Parser, whole
-from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, check
 from moldau.wire.messages import (
     CreateDelegationTokenRequest,
@@ -56,7 +56,7 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
     action = {"--create": create, "--renew": renew, "--expire": expire, "--describe": describe}[options.chosen]
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         action(client, options)
     return OK
 

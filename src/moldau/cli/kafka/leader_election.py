@@ -9,9 +9,9 @@ from typing import Any
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError, meant
+from moldau.cli.kafka.bootstrap import open_patiently
 from moldau.cli.kafka.exceptions import thrown
 from moldau.cli.parsing import Parser, whole
-from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Refused, check
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     request = ElectLeadersRequest(
         election_type=TYPES.index(options.election_type), topic_partitions=topics, timeout_ms=TIMEOUT_MS
     )
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         answer = client.ask_controller(request, ElectLeadersResponse, codes=lambda found: [found.error_code])
     _check(answer.error_code)
     return _told(options.election_type, answer)

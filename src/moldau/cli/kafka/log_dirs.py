@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.kafka.bootstrap import open_patiently
 from moldau.cli.kafka.exceptions import exception_of
 from moldau.cli.parsing import Parser
-from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, check
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     topics = {each for each in options.topic_list.split(",") if each}
     wanted = broker_ids(options.broker_list)
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         there = client.nodes().keys()
         missing = wanted - there
         if missing:

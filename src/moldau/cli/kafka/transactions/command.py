@@ -7,12 +7,11 @@ from argparse import Namespace
 from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.kafka.bootstrap import behind_action
+from moldau.cli.kafka.bootstrap import behind_action, open_patiently
 from moldau.cli.kafka.tables import print_pretty_table
 from moldau.cli.kafka.transactions import asking
 from moldau.cli.kafka.transactions.hanging import find_hanging
 from moldau.cli.parsing import Parser, whole
-from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused
 from moldau.core.clock import SystemClock
 from moldau.core.ids import TopicPartition
@@ -120,7 +119,7 @@ def list_transactions(options: Namespace) -> int:
     request = ListTransactionsRequest(
         duration_filter=options.duration_filter, transactional_id_pattern=options.transactional_id_pattern
     )
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         found = asking.listed(client, request)
     rows = [
         [each.transactional_id, str(broker_id), str(each.producer_id), each.transaction_state]
@@ -132,7 +131,7 @@ def list_transactions(options: Namespace) -> int:
 
 def describe(options: Namespace) -> int:
     name = options.transactional_id
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         try:
             coordinator, state = asking.described(client, name)
         except Refused as wrong:
@@ -152,7 +151,7 @@ def describe(options: Namespace) -> int:
 
 def describe_producers(options: Namespace) -> int:
     place = TopicPartition(options.topic, options.partition)
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         try:
             found = asking.producers(client, [place], broker_id=options.broker_id)[place]
         except Refused as wrong:
@@ -176,7 +175,7 @@ def abort(options: Namespace) -> int:
     place = TopicPartition(options.topic, options.partition)
     if options.start_offset is None:
         spec = _given_spec(options)
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         if options.start_offset is not None:
             spec = _found_spec(client, place, options.start_offset)
         try:
@@ -213,7 +212,7 @@ def _found_spec(client: Cluster, place: TopicPartition, start_offset: int) -> tu
 
 def force_terminate(options: Namespace) -> int:
     name = options.transactional_id
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         try:
             asking.terminate(client, name)
         except Refused as wrong:

@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import NamedTuple
 
 from moldau.cli.failures import OK, UsageError
+from moldau.cli.kafka.bootstrap import open_patiently
 from moldau.cli.kafka.tables import print_pretty_table
 from moldau.cli.kafka.transactions import asking
-from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused, check
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode
@@ -35,7 +35,7 @@ def find_hanging(options: Namespace) -> int:
         )
     if options.partition is not None and options.topic is None:
         raise UsageError("The --partition argument requires --topic to be provided")
-    with open_cluster(options) as client:
+    with open_patiently(options) as client:
         candidates = _open_transactions(client, options, _places(client, options))
         hanging = _hanging(client, candidates) if candidates else []
     now_ms = SystemClock().now_ms()
