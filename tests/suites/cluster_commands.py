@@ -31,7 +31,7 @@ from tests.clients.toolchains import tool_host
 from tests.cluster.asking import ask_address
 from tests.clusters import Cluster, running_cluster
 from tests.suites import tools
-from tests.suites.tools import Printed, Tools
+from tests.suites.tools import Host, Printed, Tools
 
 PROPERTIES = {
     "auto.leader.rebalance.enable": "false",
@@ -359,7 +359,7 @@ SORTED = ("Topic: ", "Error comp", "HOST", "partition: ")
 ELECTED = re.compile(r"^(Successfully completed .* partitions |Valid replica already elected for partitions )(.*)$")
 
 
-def transcript(cluster: Cluster, host: LineProcess, chapter: str, *, scratch: Path) -> Iterator[str]:
+def transcript(cluster: Cluster, host: Host, chapter: str, *, scratch: Path) -> Iterator[str]:
     """Line by line what the commands print on a fresh cluster, in a form that is the same each time."""
     for name, text in FILES.items():
         (scratch / name).write_text(text)

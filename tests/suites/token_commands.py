@@ -25,7 +25,7 @@ from tests.security.token_brokers import (
     password_of,
     running_with_tokens,
 )
-from tests.suites.tools import TOKENS, Printed, Tools
+from tests.suites.tools import TOKENS, Host, Printed, Tools
 
 DESCRIBE = "DescribeDelegationToken"
 # Who asks, and what. Tokens have the names of their order.
@@ -63,7 +63,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 class Desk:
     """The tool in the hands of each user."""
 
-    def __init__(self, host: LineProcess, addresses: Addresses, folder: Path) -> None:
+    def __init__(self, host: Host, addresses: Addresses, folder: Path) -> None:
         self.host, self.addresses, self.folder = host, addresses, folder
         self.tokens: list[str] = []
         self.ended = 0
@@ -123,7 +123,7 @@ def _hours(date: re.Match[str]) -> str:
     return f"(in {round(left.total_seconds() / 3_600)} h)"
 
 
-def transcript(host: LineProcess, addresses: Addresses) -> str:
+def transcript(host: Host, addresses: Addresses) -> str:
     with tempfile.TemporaryDirectory() as folder:
         return Desk(host, addresses, Path(folder)).transcript()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-
-from tests.clients.drivers import LineProcess
+from typing import Any, Protocol
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
@@ -30,6 +29,12 @@ ACLS = "org.apache.kafka.tools.AclCommand"
 TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
 
 
+class Host(Protocol):
+    """Runs tools by their classes: `{"class", "args", "stdin"}` is answered by `{"exit", "out", "err"}`."""
+
+    def ask(self, request: dict[str, Any], /) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Printed:
     """What a tool left behind; some tell of failures on standard output and end with 0."""
@@ -50,7 +55,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    host: LineProcess
+    host: Host
     bootstrap: str
 
     def run(self, tool: str, *args: str, is_address_last: bool = False) -> Printed:

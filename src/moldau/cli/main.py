@@ -33,6 +33,7 @@ exit codes: 0 done, 1 the cluster said no or did not answer, 2 the command line 
 """
 # What says where the cluster is may also stand before the tool, or before its action.
 LEADING = ("-b", "--bootstrap-server", "--profile", "--command-config", "-X", "--timeout")
+NAME_WIDTH = max(map(len, TOOLS))
 OUTPUT_OPTIONS = ("-o", "--output")
 HELP = ("-h", "--help")
 
@@ -197,7 +198,7 @@ def overview() -> str:
     for title, tools in GROUPS.items():
         if tools:
             parts.append(f"{title}:")
-            parts += [f"  {name:<18} {tool.summary}" for name, tool in tools.items()]
+            parts += [f"  {name:<{NAME_WIDTH}} {tool.summary}" for name, tool in tools.items()]
             parts.append("")
     return "\n".join([*parts, EXAMPLES.rstrip()])
 

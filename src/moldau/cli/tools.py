@@ -33,7 +33,7 @@ CLUSTER = {
 SECURITY = {
     "certs": Tool("make, show and renew certificates for TLS", "moldau.cli.certs.command"),
     "users": Tool("users who log in with SCRAM, and their passwords", "moldau.cli.users.command"),
-    "acls": Tool("say who may do what", "moldau.cli.acls.command"),
+    "acls": Tool("say who may do what", "moldau.cli.acls.command", kafka="moldau.cli.kafka.acls.command"),
     "quotas": Tool("limit what users, client ids and addresses may use", "moldau.cli.quotas.command"),
 }
 SPARK = {
@@ -49,6 +49,19 @@ KAFKA: dict[str, Tool] = {
     "streams-application-reset": Tool(
         "let a Kafka Streams application begin anew", kafka="moldau.cli.kafka.streams_application_reset"
     ),
+    "shell-scripts": Tool("write scripts with the names of Apache Kafka's", "moldau.cli.shell_scripts"),
+    "reassign-partitions": Tool("give partitions other replicas", kafka="moldau.cli.kafka.reassignment.command"),
+    "leader-election": Tool("have other replicas lead partitions", kafka="moldau.cli.kafka.leader_election"),
+    "log-dirs": Tool("what replicas take in log directories", kafka="moldau.cli.kafka.log_dirs"),
+    "broker-api-versions": Tool("APIs that brokers answer", kafka="moldau.cli.kafka.broker_api_versions"),
+    "cluster": Tool("the cluster's id and endpoints; forget a broker", kafka="moldau.cli.kafka.cluster"),
+    "features": Tool("features of a cluster, and their levels", kafka="moldau.cli.kafka.features"),
+    "metadata-quorum": Tool("who keeps the cluster's metadata", kafka="moldau.cli.kafka.metadata_quorum"),
+    "transactions": Tool("open and hanging transactions", kafka="moldau.cli.kafka.transactions.command"),
+    "replica-verification": Tool(
+        "whether replicas have the same", kafka="moldau.cli.kafka.replica_verification.command"
+    ),
+    "delegation-tokens": Tool("tokens that log in for users", kafka="moldau.cli.kafka.delegation_tokens"),
 }
 GROUPS = {
     "daily": DAILY,

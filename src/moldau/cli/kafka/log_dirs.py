@@ -1,0 +1,95 @@
+"""`moldau log-dirs`: how much each replica takes in each log directory of each broker, as JSON."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Collection
+
+from moldau.cli.connection import add_kafka_connection_options
+from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.kafka.bootstrap import open_patiently
+from moldau.cli.kafka.exceptions import exception_of
+from moldau.cli.parsing import Parser
+from moldau.client.cluster import Cluster, check
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+from moldau.wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
+from moldau.wire.messages.describe_log_dirs import DescribeLogDirsResult
+
+EXAMPLES = """\
+examples:
+  moldau log-dirs --describe
+  moldau log-dirs --describe --topic-list orders,payments --broker-list 1,2
+  moldau log-dirs --describe | tail -1 | jq '.brokers[].logDirs[] | [.logDir, (.partitions | map(.size) | add)]'
+"""
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    topics = {each for each in options.topic_list.split(",") if each}
+    wanted = broker_ids(options.broker_list)
+    with open_patiently(options) as client:
+        there = client.nodes().keys()
+        missing = wanted - there
+        if missing:
+            raise CommandFailed(
+                f"ERROR: The given brokers do not exist from --broker-list: {listed(missing)}."
+                f" Current existent brokers: {listed(there)}"
+            )
+        asked = sorted(wanted or there)
+        print("Querying brokers for log directories information")
+        found = [described(client, each, topics) for each in asked]
+    print(f"Received log directory information from brokers {listed(asked)}")
+    print(json.dumps({"brokers": found, "version": 1}, separators=(",", ":"), ensure_ascii=False))
+    return OK
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = Parser(
+        prog="moldau log-dirs",
+        description="This tool helps to query log directory usage on the specified brokers.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument("--describe", action="store_true", required=True, help="needed: there is nothing else to do")
+    parser.add_argument("--topic-list", metavar="NAMES", default="", help="such as orders,payments (default: all)")
+    parser.add_argument("--broker-list", metavar="IDS", default="", help="such as 1,2 (default: all)")
+    add_kafka_connection_options(parser)
+    return parser.parse_args(arguments)
+
+
+def broker_ids(text: str) -> set[int]:
+    try:
+        return {int(each) for each in text.split(",") if each}
+    except ValueError:
+        raise UsageError(f"--broker-list: expected broker ids such as 1,2,3, not {text!r}") from None
+
+
+def listed(ids: Collection[int]) -> str:
+    return ",".join(map(str, sorted(ids)))
+
+
+def described(client: Cluster, broker_id: int, topics: Collection[str]) -> dict[str, object]:
+    answer = client.ask_broker(broker_id, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
+    check(answer.error_code)
+    return {"broker": broker_id, "logDirs": [_directory(each, topics) for each in answer.results]}
+
+
+def _directory(directory: DescribeLogDirsResult, topics: Collection[str]) -> dict[str, object]:
+    failed = directory.error_code != ErrorCode.NONE
+    found = {
+        TopicPartition(topic.name, each.partition_index): each
+        for topic in directory.topics
+        if not topics or topic.name in topics
+        for each in topic.partitions
+    }
+    partitions = [
+        {"partition": str(place), "size": each.partition_size, "offsetLag": each.offset_lag,
+         "isFuture": each.is_future_key}
+        for place, each in sorted(found.items())
+    ]  # fmt: skip
+    return {
+        "partitions": partitions,
+        "error": exception_of(directory.error_code) if failed else None,
+        "logDir": directory.log_dir,
+    }
