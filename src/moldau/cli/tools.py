@@ -15,7 +15,11 @@ class Tool(NamedTuple):
 
 
 DAILY = {
-    "topics": Tool("list, create, describe and delete topics", "moldau.cli.topics.command"),
+    "topics": Tool(
+        "list, create, describe, alter, trim and delete topics",
+        "moldau.cli.topics.command",
+        kafka="moldau.cli.kafka.topics.command",
+    ),
     "produce": Tool("send the lines of standard input to a topic", "moldau.cli.records.produce", reads_input=True),
     "consume": Tool("print the records of a topic", "moldau.cli.records.consume"),
     "profile": Tool("name clusters, and say which one is meant", "moldau.cli.profile_command"),
@@ -37,7 +41,9 @@ SPARK = {
     "tables": Tool("describe, optimize and vacuum the tables that queries write to", "moldau.cli.tables"),
     "dead-letters": Tool("records that a query refused: look at them, send them back", "moldau.cli.dead_letters"),
 }
-KAFKA: dict[str, Tool] = {}
+KAFKA = {
+    "configs": Tool("describe and alter configurations", kafka="moldau.cli.kafka.configs.command"),
+}
 GROUPS = {
     "daily": DAILY,
     "the cluster": CLUSTER,
