@@ -43,6 +43,8 @@ SPARK = {
 }
 KAFKA = {
     "configs": Tool("describe and alter configurations", kafka="moldau.cli.kafka.configs.command"),
+    "delete-records": Tool("delete records below offsets that a file names", kafka="moldau.cli.kafka.delete_records"),
+    "get-offsets": Tool("offsets of partitions at a time", kafka="moldau.cli.kafka.get_offsets"),
 }
 GROUPS = {
     "daily": DAILY,

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from moldau.core.ids import TopicPartition
-
 K = TypeVar("K")
 
 _MASK = 0xFFFFFFFF
@@ -28,10 +26,6 @@ def text_hash(text: str) -> int:
 def _utf16_units(text: str) -> Iterator[int]:
     encoded = text.encode("utf-16-be")
     return (int.from_bytes(encoded[at : at + 2], "big") for at in range(0, len(encoded), 2))
-
-
-def place_hash(place: TopicPartition) -> int:
-    return (31 * (31 + place.partition) + text_hash(place.topic)) & _MASK
 
 
 def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, sized: bool = False) -> list[K]:
