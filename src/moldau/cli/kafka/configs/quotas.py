@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from moldau.cli.failures import CommandFailed, UsageError
 from moldau.cli.kafka.configs.changes import Changes
 from moldau.cli.kafka.configs.options import CLIENTS, DEFAULT, IPS, USERS, Entities
-from moldau.cli.kafka.java import double
+from moldau.cli.kafka.java import double, hash_order, text_hash
 from moldau.client.cluster import Cluster, check
 from moldau.core.errors import ErrorCode
 from moldau.wire.messages import (
@@ -37,6 +37,9 @@ MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 ITERATIONS_MIN = 4096
 SALT_BYTES = 32
 _CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
+Entity = tuple[tuple[str, str | None], ...]
+"""A name, or the default, of each type."""
+
 _ONLY = "using --bootstrap-server"
 
 
@@ -51,14 +54,23 @@ def describe_quotas(cluster: Cluster, entities: Entities) -> None:
     components = [component(kind, name) for kind, name in zip(entities.types, names, strict=True)]
     answer = cluster.ask(DescribeClientQuotasRequest(components=components, strict=True), DescribeClientQuotasResponse)
     check(answer.error_code, answer.error_message)
-    lines = []
-    for entry in answer.entries or []:
-        parts = {each.entity_type: each.entity_name for each in entry.entity}
+    found = {
+        tuple((each.entity_type, each.entity_name) for each in entry.entity): {
+            each.key: each.value for each in entry.values
+        }
+        for entry in answer.entries or []
+    }
+    for entity in hash_order(found, entity_hash, sized=True):
+        parts, values = dict(entity), found[entity]
         who = ", ".join(entity_text(SHOWN[kind], parts[kind]) for kind in SHOWN if kind in parts)
-        values = ", ".join(f"{each.key}={double(each.value)}" for each in entry.values)
-        lines.append(f"Quota configs for {who} are {values}")
-    for line in sorted(lines):
-        print(line)
+        shown = ", ".join(f"{key}={double(values[key])}" for key in hash_order(values, text_hash, sized=True))
+        print(f"Quota configs for {who} are {shown}")
+
+
+def entity_hash(entity: Entity) -> int:
+    """Of a ClientQuotaEntity, which holds a map."""
+    parts = (text_hash(kind) ^ (0 if name is None else text_hash(name)) for kind, name in entity)
+    return (31 + sum(parts)) & 0xFFFFFFFF
 
 
 def component(kind: str, name: str | None) -> ComponentData:
