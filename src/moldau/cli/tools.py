@@ -15,7 +15,11 @@ class Tool(NamedTuple):
 
 
 DAILY = {
-    "topics": Tool("list, create, describe and delete topics", "moldau.cli.topics.command"),
+    "topics": Tool(
+        "list, create, describe, alter, trim and delete topics",
+        "moldau.cli.topics.command",
+        kafka="moldau.cli.kafka.topics.command",
+    ),
     "produce": Tool("send the lines of standard input to a topic", "moldau.cli.records.produce", reads_input=True),
     "consume": Tool("print the records of a topic", "moldau.cli.records.consume"),
     "groups": Tool(
@@ -62,6 +66,9 @@ KAFKA: dict[str, Tool] = {
         "whether replicas have the same", kafka="moldau.cli.kafka.replica_verification.command"
     ),
     "delegation-tokens": Tool("tokens that log in for users", kafka="moldau.cli.kafka.delegation_tokens"),
+    "configs": Tool("describe and alter configurations", kafka="moldau.cli.kafka.configs.command"),
+    "delete-records": Tool("delete records below offsets that a file names", kafka="moldau.cli.kafka.delete_records"),
+    "get-offsets": Tool("offsets of partitions at a time", kafka="moldau.cli.kafka.get_offsets"),
 }
 GROUPS = {
     "daily": DAILY,

@@ -184,7 +184,7 @@ def leave_it(project: Path) -> None:
     [
         (use_a_function, ("produce", "{topic}"), order(2, 7).replace("ada", "bob"), "KeyError: 'bob'"),
         (keep_letters_from_being_written, ("produce", "{topic}"), "no order\n", "not JSON"),
-        (leave_it, ("topics", "delete", "{topic}"), "", "Data was lost, up to"),
+        (leave_it, ("topics", "delete", "{topic}", "--yes"), "", "Data was lost, up to"),
     ],
 )
 def test_what_fails_for_good_ends_it(

@@ -13,15 +13,15 @@ Done = Callable[..., str]
 def test_a_topic_is_created_listed_and_deleted(done: Done, moldau_topic: str) -> None:
     assert done("topics", "create", moldau_topic, "--partitions", "3") == f"created {moldau_topic}\n"
     listed = [json.loads(line) for line in done("topics", "list", "-o", "jsonl").splitlines()]
-    assert {"topic": moldau_topic, "partitions": 3, "replicas": 1} in listed
-    assert done("topics", "delete", moldau_topic) == f"deleted {moldau_topic}\n"
+    assert {"topic": moldau_topic, "partitions": 3, "replicas": 1, "size_bytes": 0} in listed
+    assert done("topics", "delete", moldau_topic, "--yes") == f"deleted {moldau_topic}\n"
     assert moldau_topic not in done("topics", "list")
 
 
 def test_the_table_has_a_header_and_aligned_columns(done: Done, topic: str) -> None:
     header, *rows = done("topics", "list").splitlines()
-    assert header.split() == ["TOPIC", "PARTITIONS", "REPLICAS"]
-    assert [topic, "2", "1"] in [row.split() for row in rows]
+    assert header.split() == ["TOPIC", "PARTITIONS", "REPLICAS", "SIZE"]
+    assert [topic, "2", "1", "0", "B"] in [row.split() for row in rows]
     assert {len(row[: header.index("PARTITIONS")].rstrip()) < header.index("PARTITIONS") for row in rows} == {True}
 
 
@@ -71,8 +71,30 @@ def test_a_dry_run_creates_nothing(done: Done, tool: Tool, moldau_topic: str) ->
     assert "retention.ms" in wrong.stderr
 
 
-def test_what_the_library_refuses_to_ask_is_one_line_too(tool: Tool, moldau_topic: str) -> None:
+def test_a_number_of_partitions_that_cannot_be_is_one_line(tool: Tool, moldau_topic: str) -> None:
     refused = tool("topics", "create", moldau_topic, "--partitions", "-5")
     assert refused.returncode == 2
     assert refused.stderr.startswith("moldau topics: ")
     assert refused.stderr.count("\n") == 1
+
+
+def test_internal_topics_are_deleted_by_nobody_in_passing(tool: Tool, topic: str) -> None:
+    """A name like those of the cluster's own topics is enough."""
+    name = f"__{topic}"
+    tool("topics", "create", name)
+    kept = tool("topics", "delete", name)
+    assert (kept.returncode, kept.stdout) == (2, "")
+    assert kept.stderr == (
+        f"moldau topics: {name}: an internal topic, without which groups or transactions lose their state; say --yes\n"
+    )
+    assert tool("topics", "delete", name, "--yes").stdout == f"deleted {name}\n"
+
+
+def test_nothing_is_deleted_without_a_word(tool: Tool, done: Done, topic: str) -> None:
+    kept = tool("topics", "delete", topic)
+    assert (kept.returncode, kept.stdout) == (2, "")
+    assert kept.stderr == (
+        f"moldau topics: delete topic {topic} and all records? Without a terminal to ask at it takes --yes;"
+        " nothing was done\n"
+    )
+    assert topic in done("topics", "list")

@@ -2,89 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, OffsetSpec, ResourceType
-
-from moldau.cli.librdkafka import kafka_error, topic_failure
-from moldau.cli.output import TABLE, Row, cell, print_rows, print_table
+from moldau.cli.failures import FAILED, OK
+from moldau.cli.output import Row, cell, is_for_people, print_rows, print_table
+from moldau.cli.topics.configs import Kind, Source, described
+from moldau.cli.topics.failures import problem
+from moldau.cli.topics.leaders import EARLIEST, LATEST, offsets_at
+from moldau.cli.wire import open_cluster
+from moldau.client.cluster import Cluster, check, words_of
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import NO_LEADER, TopicPartition, format_uuid
+from moldau.wire.messages.metadata import MetadataResponseTopic
 
 COLUMNS = ("partition", "leader", "replicas", "isr", "start", "end")
 
+Offsets = Mapping[TopicPartition, int]
 
-def describe(admin: AdminClient, names: Sequence[str], *, timeout_s: float) -> tuple[list[Row], list[str]]:
+
+def describe_topics(options: Namespace) -> int:
+    with open_cluster(options) as cluster:
+        descriptions, failures = describe(cluster, options.topics)
+    print_descriptions(descriptions, output=options.output)
+    for failure in failures:
+        print(f"moldau topics: {failure}", file=sys.stderr)
+    return FAILED if failures else OK
+
+
+def describe(cluster: Cluster, names: Sequence[str]) -> tuple[list[Row], list[str]]:
     """The descriptions of the topics that are there, and a sentence for each that is not."""
-    if not names:
-        return [], []
-    found, failures = [], []
-    for name, answer in admin.describe_topics(TopicCollection([*names]), request_timeout=timeout_s).items():
-        try:
-            found.append(answer.result())
-        except KafkaException as wrong:
-            failures.append(topic_failure(name, kafka_error(wrong)))
-    starts = offsets(admin, found, OffsetSpec.earliest(), timeout_s=timeout_s)
-    ends = offsets(admin, found, OffsetSpec.latest(), timeout_s=timeout_s)
-    configs = overrides(admin, [topic.name for topic in found], timeout_s=timeout_s)
-    descriptions: list[Row] = [
-        {
-            "topic": topic.name,
-            "id": url_safe(str(topic.topic_id)),
-            "internal": topic.is_internal,
-            "configs": configs[topic.name],
-            "partitions": [
-                {
-                    "partition": partition.id,
-                    "leader": partition.leader.id if partition.leader else None,
-                    "replicas": [node.id for node in partition.replicas],
-                    "isr": [node.id for node in partition.isr],
-                    "start": starts.get((topic.name, partition.id)),
-                    "end": ends.get((topic.name, partition.id)),
-                }
-                for partition in sorted(topic.partitions, key=lambda partition: partition.id)
-            ],
-        }
-        for topic in found
+    wanted = list(dict.fromkeys(names))
+    known = {each.name or "": each for each in cluster.metadata(wanted or None).topics}
+    topics = [known[name] for name in wanted or sorted(known)]
+    failures = [
+        problem(each.name or "", each.error_code, words_of(each.error_code))
+        for each in topics
+        if each.error_code != ErrorCode.NONE
     ]
-    return descriptions, failures
+    found = [each for each in topics if each.error_code == ErrorCode.NONE]
+    starts, ends = (offsets(cluster, found, at) for at in (EARLIEST, LATEST))
+    configs = overrides(cluster, [each.name or "" for each in found])
+    return [description(each, starts, ends, configs[each.name or ""]) for each in found], failures
 
 
-def url_safe(uuid: str) -> str:
-    """A topic id as Kafka's own tools write it; librdkafka uses the other two letters of base64."""
-    return uuid.replace("+", "-").replace("/", "_")
-
-
-def offsets(admin: AdminClient, topics: Sequence[Any], spec: Any, *, timeout_s: float) -> dict[tuple[str, int], int]:
-    """One offset for each partition that has a leader; the others answer with an error and are left out."""
-    wanted = {
-        TopicPartition(topic.name, partition.id): spec
-        for topic in topics
-        for partition in topic.partitions
-        if partition.leader
-    }
-    known = {}
-    for at, answer in (admin.list_offsets(wanted, request_timeout=timeout_s) if wanted else {}).items():
-        try:
-            known[at.topic, at.partition] = answer.result().offset
-        except KafkaException:
-            continue
-    return known
-
-
-def overrides(admin: AdminClient, names: Sequence[str], *, timeout_s: float) -> dict[str, dict[str, str]]:
-    """The configs that were set on each topic itself."""
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-    answers = admin.describe_configs(resources, request_timeout=timeout_s) if resources else {}
-    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+def description(topic: MetadataResponseTopic, starts: Offsets, ends: Offsets, configs: dict[str, str | None]) -> Row:
+    name = topic.name or ""
     return {
-        resource.name: {key: entry.value for key, entry in sorted(answer.result().items()) if entry.source == own}
-        for resource, answer in answers.items()
+        "topic": name,
+        "id": format_uuid(topic.topic_id),
+        "internal": topic.is_internal,
+        "configs": configs,
+        "partitions": [
+            {
+                "partition": each.partition_index,
+                "leader": None if each.leader_id == NO_LEADER else each.leader_id,
+                "replicas": each.replica_nodes,
+                "isr": each.isr_nodes,
+                "start": starts.get(TopicPartition(name, each.partition_index)),
+                "end": ends.get(TopicPartition(name, each.partition_index)),
+            }
+            for each in sorted(topic.partitions, key=lambda each: each.partition_index)
+        ],
     }
+
+
+def offsets(cluster: Cluster, topics: Iterable[MetadataResponseTopic], at: int) -> Offsets:
+    """One offset for each partition that has a leader; the others are left out."""
+    wanted = [
+        TopicPartition(topic.name or "", each.partition_index)
+        for topic in topics
+        for each in topic.partitions
+        if each.leader_id != NO_LEADER
+    ]
+    return {place: found.offset for place, found in offsets_at(cluster, wanted, at).items() if not found.code}
+
+
+def overrides(cluster: Cluster, names: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    """The configs that were set on each topic itself."""
+    found = {}
+    for name, answer in described(cluster, Kind.TOPIC, names).items():
+        check(answer.error_code, answer.error_message)
+        own = [each for each in answer.configs if each.config_source == Source.DYNAMIC_TOPIC_CONFIG]
+        found[name] = {each.name: each.value for each in sorted(own, key=lambda each: each.name)}
+    return found
 
 
 def print_descriptions(descriptions: Sequence[Row], *, output: str) -> None:
-    if output != TABLE:
+    if not is_for_people(output):
         print_rows(descriptions, columns=(), output=output)
         return
     for index, topic in enumerate(descriptions):

@@ -1,0 +1,1 @@
+"""`moldau configs`, with Apache Kafka's options."""

@@ -1,0 +1,1 @@
+"""`moldau topics` with Apache Kafka's options."""
