@@ -23,10 +23,17 @@ from moldau.wire.messages import (
 )
 from moldau.wire.messages.alter_client_quotas import EntityData, EntryData, OpData
 from tests.hostile.attacker import CLOSED, Attacker, framed
-from tests.node.securing.secured import PASSWORDS, REAUTHENTICATION_MS, Secured
+from tests.node.securing.secured import PASSWORDS, REAUTHENTICATION_MS, Secured, running_secured
 
 PLAIN_TOKEN = f"\0alice\0{PASSWORDS['alice']}".encode()
 STALLED = 600  # more than may be under way
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A broker of its own: others' refused logins may be all that its log tells of this host in a minute."""
+    with running_secured(tmp_path_factory.mktemp("edge")) as running:
+        yield running
 
 
 def address(secured: Secured, protocol: str) -> tuple[str, int]:
