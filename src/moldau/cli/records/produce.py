@@ -13,7 +13,6 @@ from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.librdkafka import (
     Outage,
-    check_partition,
     client_config,
     kafka_error,
     open_client,
@@ -23,6 +22,7 @@ from moldau.cli.librdkafka import (
 from moldau.cli.parsing import Parser
 from moldau.cli.records.input import LineReader, read_records
 from moldau.cli.records.json import OutgoingRecord
+from moldau.cli.records.selection import check_partition
 
 EXAMPLES = """\
 examples:
