@@ -37,7 +37,7 @@ class Parser(ArgumentParser):
         return options
 
     def parse_words(self, args: Sequence[str], words: str) -> Namespace:
-        """As `parse_args`; the arguments of this name may stand anywhere, of which argparse takes the first run only."""
+        """As `parse_args`, but these may stand anywhere among the options; argparse takes their first run only."""
         options, rest = super().parse_known_args(args)
         unknown = [word for word in rest if word.startswith("-") and word != "-"]
         if unknown:

@@ -87,7 +87,7 @@ def _add_selection(parser: Parser) -> None:
     begin.add_argument(
         "--offset",
         metavar="OFFSET",
-        help="where to begin, or a range; see below (default: end). A group takes start or end, where it committed none",
+        help="where to begin, or a range; see below (default: end); for a group start or end, where it committed none",
     )
     where.add_argument("-n", "--max-messages", metavar="N", type=count, help="leave after this many records")
     until = where.add_mutually_exclusive_group()
