@@ -37,7 +37,16 @@ SPARK = {
     "tables": Tool("describe, optimize and vacuum the tables that queries write to", "moldau.cli.tables"),
     "dead-letters": Tool("records that a query refused: look at them, send them back", "moldau.cli.dead_letters"),
 }
-KAFKA: dict[str, Tool] = {}
+KAFKA: dict[str, Tool] = {
+    "console-producer": Tool(
+        "send what is typed, as kafka-console-producer does",
+        kafka="moldau.cli.kafka.console.producer",
+        reads_input=True,
+    ),
+    "console-consumer": Tool(
+        "print records, as kafka-console-consumer does", kafka="moldau.cli.kafka.console.consumer"
+    ),
+}
 GROUPS = {
     "daily": DAILY,
     "the cluster": CLUSTER,

@@ -1,0 +1,1 @@
+"""Tools that take Apache Kafka's own options and print its lines."""
