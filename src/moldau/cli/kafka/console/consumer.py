@@ -105,6 +105,7 @@ def _check(options: Namespace) -> None:
         raise UsageError("The partition is required when offset is specified.")
     if options.partition is not None and options.group is not None:
         raise UsageError("Options group and partition cannot be specified together.")
+    chosen_start(options.offset or LATEST)
 
 
 def chosen_formatter(options: Namespace) -> Formatter:
