@@ -87,6 +87,17 @@ def test_json_is_read_back_as_consume_wrote_it(done: Done, topic: str, moldau_to
     assert shown[0]["headers"] == [["a", "1"], ["a", None]]
 
 
+def test_times_that_no_calendar_has_come_back(done: Done, moldau_topic: str) -> None:
+    any_time = [word for side in ("before", "after") for word in ("-c", f"message.timestamp.{side}.max.ms={2**63 - 1}")]
+    times = [1, 2**31, 253_402_300_800_000, 2**62]
+    lines = "\n".join(json.dumps({"value": None, "timestamp": each}) for each in times)
+    for name in (moldau_topic, f"{moldau_topic}-copy"):
+        done("topics", "create", name, *any_time)
+        done("produce", name, "-i", "json", stdin=lines)
+        lines = done("consume", name, "--from-beginning", "-e", "-o", "json")
+        assert [json.loads(line)["timestamp"] for line in lines.splitlines()] == times
+
+
 @pytest.mark.parametrize(
     ("options", "stdin", "complaint"),
     [

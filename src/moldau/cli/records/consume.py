@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 
-from moldau.cli.connection import add_connection_options
+from moldau.cli.connection import add_connection_options, client_settings
 from moldau.cli.failures import OK, UsageError
 from moldau.cli.parsing import Parser
 from moldau.cli.records import offsets
@@ -36,6 +36,8 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    if options.isolation_level is None:
+        options.isolation_level = client_settings(options).get("isolation.level", READ_UNCOMMITTED)
     printer = Printer(chosen_format(options), keeps=chosen_filter(options), limit=options.max_messages)
     selection, bounds = chosen_topics(options), chosen_bounds(options)
     try:
@@ -96,8 +98,7 @@ def _add_selection(parser: Parser) -> None:
     where.add_argument(
         "--isolation-level",
         choices=(READ_COMMITTED, READ_UNCOMMITTED),
-        default=READ_UNCOMMITTED,
-        help="whether records of open and aborted transactions are left out (default: %(default)s)",
+        help="whether records of open and aborted transactions are left out (default: read_uncommitted)",
     )
     only = parser.add_argument_group("what to print: records in which a regular expression finds something")
     only.add_argument("--grep", metavar="PATTERN", help="in the key or the value")
