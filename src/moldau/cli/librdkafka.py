@@ -6,7 +6,7 @@ import socket
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -114,11 +114,6 @@ def topic_failure(topic: str, error: KafkaError) -> str:
     if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
         return f"topic {topic!r} already exists; --if-not-exists accepts that"
     return f"topic {topic!r}: {error.str()}"
-
-
-def check_partition(topic: str, partition: int, existing: Collection[int]) -> None:
-    if partition not in existing:
-        raise CommandFailed(f"topic {topic!r} has no partition {partition}; it has {len(existing)}, counted from 0")
 
 
 def listens(server: tuple[str, int], *, seconds: float) -> bool:

@@ -36,6 +36,16 @@ class Parser(ArgumentParser):
         settle(options)
         return options
 
+    def parse_words(self, args: Sequence[str], words: str) -> Namespace:
+        """As `parse_args`, but these may stand anywhere among the options; argparse takes their first run only."""
+        options, rest = super().parse_known_args(args)
+        unknown = [word for word in rest if word.startswith("-") and word != "-"]
+        if unknown:
+            self.error(self._unknown(unknown[0]))
+        setattr(options, words, [*getattr(options, words), *rest])
+        settle(options)
+        return options
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see: {self.prog} --help")
 

@@ -69,6 +69,14 @@ KAFKA: dict[str, Tool] = {
     "configs": Tool("describe and alter configurations", kafka="moldau.cli.kafka.configs.command"),
     "delete-records": Tool("delete records below offsets that a file names", kafka="moldau.cli.kafka.delete_records"),
     "get-offsets": Tool("offsets of partitions at a time", kafka="moldau.cli.kafka.get_offsets"),
+    "console-producer": Tool(
+        "send what is typed, as kafka-console-producer does",
+        kafka="moldau.cli.kafka.console.producer",
+        reads_input=True,
+    ),
+    "console-consumer": Tool(
+        "print records, as kafka-console-consumer does", kafka="moldau.cli.kafka.console.consumer"
+    ),
 }
 GROUPS = {
     "daily": DAILY,

@@ -204,6 +204,16 @@ class Cluster:
         """Where a broker is that an answer has named."""
         return self._nodes[broker_id]
 
+    def new_connection(self, broker_id: int) -> Connection:
+        """Another one, for whoever asks this broker in a thread of his own, and closes it."""
+        node = self._nodes.get(broker_id) or self.nodes().get(broker_id)
+        if node is None:
+            raise NoAnswer(f"there is no broker {broker_id} at {self.servers}; it has {sorted(self._nodes)}")
+        try:
+            return self._new_connection(node.host, node.port)
+        except (OSError, ProtocolViolation) as wrong:
+            raise NoAnswer(f"broker {broker_id} does not answer at {node.host}:{node.port}: {_told(wrong)}") from None
+
     def led(self, places: Iterable[TopicPartition]) -> tuple[Led, Unled]:
         wanted = list(dict.fromkeys(places))
         found = self.metadata(dict.fromkeys(place.topic for place in wanted))
@@ -265,10 +275,11 @@ class Cluster:
 
     def _connection(self, host: str, port: int) -> Connection:
         if (host, port) not in self._connections:
-            self._connections[host, port] = Connection(
-                host, port, client_id=self._client_id, timeout_s=self.timeout_s, security=self._security
-            )
+            self._connections[host, port] = self._new_connection(host, port)
         return self._connections[host, port]
+
+    def _new_connection(self, host: str, port: int) -> Connection:
+        return Connection(host, port, client_id=self._client_id, timeout_s=self.timeout_s, security=self._security)
 
     def _ask(self, connection: Connection, request: Message, response: type[R], *, version_max: int | None = None) -> R:
         return self._on(connection, lambda found: found.ask(request, response, version_max=version_max))

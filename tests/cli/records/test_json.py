@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moldau.cli.records.json import OutgoingRecord, record_as_json, record_from_json
+from moldau.client.fetched import FetchedRecord
 
 content = st.none() | st.binary() | st.text().map(lambda text: text.encode(errors="replace"))
 names = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRecord:
-    """A record as the client library gives it."""
-
-    record: OutgoingRecord
-
-    def topic(self) -> str:
-        return "orders"
-
-    def partition(self) -> int | None:
-        return self.record.partition
-
-    def offset(self) -> int:
-        return 42
-
-    def timestamp(self) -> tuple[int, int]:
-        return (0, -1) if self.record.timestamp_ms is None else (1, self.record.timestamp_ms)
-
-    def key(self) -> bytes | None:
-        return self.record.key
-
-    def value(self) -> bytes | None:
-        return self.record.value
-
-    def headers(self) -> list[tuple[str, bytes | None]] | None:
-        return self.record.headers or None
+def as_read(record: OutgoingRecord) -> FetchedRecord:
+    """The record as it comes from a partition."""
+    return FetchedRecord(
+        topic="orders",
+        partition=record.partition or 0,
+        offset=42,
+        timestamp_ms=-1 if record.timestamp_ms is None else record.timestamp_ms,
+        is_append_time=False,
+        leader_epoch=0,
+        key=record.key,
+        value=record.value,
+        headers=tuple((name.encode(), value) for name, value in record.headers),
+    )
 
 
 @given(
@@ -53,7 +39,7 @@ class ReadRecord:
     )
 )
 def test_what_is_written_is_read_back(record: OutgoingRecord) -> None:
-    line = record_as_json(ReadRecord(record))
+    line = record_as_json(as_read(record))
     assert len(line.splitlines()) == 1
     assert record_from_json(line.encode()) == record
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Tool
+from tests.cli.conftest import Tool, command, environment
 
 Done = Callable[..., str]
+WAIT_S_MAX = 30.0
 
 
 def read_all(done: Done, topic: str) -> list[dict[str, Any]]:
@@ -83,6 +87,17 @@ def test_json_is_read_back_as_consume_wrote_it(done: Done, topic: str, moldau_to
     assert shown[0]["headers"] == [["a", "1"], ["a", None]]
 
 
+def test_times_that_no_calendar_has_come_back(done: Done, moldau_topic: str) -> None:
+    any_time = [word for side in ("before", "after") for word in ("-c", f"message.timestamp.{side}.max.ms={2**63 - 1}")]
+    times = [1, 2**31, 253_402_300_800_000, 2**62]
+    lines = "\n".join(json.dumps({"value": None, "timestamp": each}) for each in times)
+    for name in (moldau_topic, f"{moldau_topic}-copy"):
+        done("topics", "create", name, *any_time)
+        done("produce", name, "-i", "json", stdin=lines)
+        lines = done("consume", name, "--from-beginning", "-e", "-o", "json")
+        assert [json.loads(line)["timestamp"] for line in lines.splitlines()] == times
+
+
 @pytest.mark.parametrize(
     ("options", "stdin", "complaint"),
     [
@@ -120,3 +135,100 @@ def test_a_record_that_the_broker_refuses_is_a_failure(done: Done, tool: Tool, m
     assert finished.returncode == 1
     assert finished.stderr.startswith("moldau produce: 1 records were not delivered:")
     assert "too large" in finished.stderr.lower()
+    assert finished.stderr.count("\n") == 1
+    assert f"moldau topics alter {moldau_topic} --config max.message.bytes=" in finished.stderr
+    assert "message.max.bytes" in finished.stderr
+
+
+def test_a_tab_can_be_typed_as_an_escape(done: Done, topic: str) -> None:
+    done("produce", topic, "-K", r"\t", stdin="k\tv\n")
+    assert [(record["key"], record["value"]) for record in read_all(done, topic)] == [("k", "v")]
+
+
+def test_files_delimiters_and_whole_files(done: Done, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"1;2\n;3")
+    (tmp_path / "b").write_bytes(b"4\n\n5\n")
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    done("produce", topic, "-p", "0", "--delimiter", ";", "-F", a)
+    done("produce", topic, "-p", "0", "-F", b, "-F", a)
+    done("produce", topic, "-p", "0", "--whole", "-F", a, b, "--timestamp", "1700000000000")
+    records = read_all(done, topic)
+    assert [record["value"] for record in records] == [
+        "1", "2\n", "3", "4", "", "5", "1;2", ";3", "1;2\n;3", "4\n\n5\n",
+    ]  # fmt: skip
+    assert [record["timestamp"] for record in records[-2:]] == [1_700_000_000_000] * 2
+
+
+def test_a_line_longer_than_any_buffer(done: Done, topic: str) -> None:
+    line = "x" * 300_000
+    done("produce", topic, "-p", "0", "--delimiter", "<>", stdin=f"{line}<>{line}<")
+    assert [record["value"] for record in read_all(done, topic)] == [line, f"{line}<"]
+
+
+def test_tombstones(done: Done, topic: str) -> None:
+    done("produce", topic, "--tombstone", stdin="a\n")
+    assert [(record["key"], record["value"]) for record in read_all(done, topic)] == [("a", None)]
+
+
+def test_reports_come_before_the_input_ends(bootstrap: str, topic: str) -> None:
+    arguments = command("produce", topic, "-p", "0", "-o", "json")
+    with subprocess.Popen(
+        arguments, env=environment(bootstrap), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        for offset in range(2):
+            writer.stdin.write(b"a\n")
+            writer.stdin.flush()
+            assert json.loads(writer.stdout.readline()) == {"topic": topic, "partition": 0, "offset": offset}
+        writer.stdin.close()
+        assert writer.wait(WAIT_S_MAX) == 0
+
+
+def test_a_transaction_is_all_or_nothing(done: Done, tool: Tool, topic: str) -> None:
+    done("produce", topic, "-p", "0", "--transaction", stdin="a\nb\n")
+    failed = tool("produce", topic, "-p", "0", "-i", "json", "--transaction", stdin='{"value": "c"}\nwrong\n')
+    assert failed.returncode == 2
+    committed = ("--from-beginning", "-e", "--isolation-level", "read_committed")
+    assert done("consume", topic, *committed).split() == ["a", "b"]
+
+
+def test_ctrl_c_aborts_a_transaction(bootstrap: str, done: Done, topic: str) -> None:
+    arguments = command("produce", topic, "-p", "0", "-o", "json", "--transaction")
+    with subprocess.Popen(
+        arguments,
+        env=environment(bootstrap),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdin.write(b"a\n")
+        writer.stdin.flush()
+        assert writer.stdout.readline() != b""
+        assert done("consume", topic, "--from-beginning", "-e") == "a\n"
+        writer.send_signal(signal.SIGINT)
+        _, complaints = writer.communicate(timeout=WAIT_S_MAX)
+    assert (writer.returncode, complaints) == (130, b"")
+    assert done("consume", topic, "--from-beginning", "-e", "--isolation-level", "read_committed") == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("-F", "/no/such/file"), "cannot read /no/such/file: No such file or directory"),
+        (("-K", r"\q"), r"unknown escape \q"),
+        (("--timestamp", "soon"), "--timestamp: 'soon' is no time"),
+        (("--tombstone", "-K", ":"), "--tombstone takes each line for a key"),
+        (("--transaction", "--acks", "1"), "--transaction needs --acks all"),
+    ],
+)
+def test_wrong_options_are_found_before_anything_is_sent(
+    done: Done, tool: Tool, topic: str, options: tuple[str, ...], complaint: str
+) -> None:
+    finished = tool("produce", topic, *options, stdin="a:b\n")
+    assert (finished.returncode, finished.stderr.count("\n")) == (2, 1)
+    assert complaint in finished.stderr
+    assert done("consume", topic, "--from-beginning", "-e") == ""

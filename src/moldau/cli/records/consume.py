@@ -1,21 +1,20 @@
-"""`moldau consume`: print the records of a topic, by assigned partitions and without a group."""
+"""`moldau consume`: print the records of topics, by assigned partitions and without a group, or as a member of one."""
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Callable
-from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
-
-from moldau.cli.connection import add_connection_options
-from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.librdkafka import Outage, check_partition, client_config, open_client, topic_failure, topic_metadata
+from moldau.cli.connection import add_connection_options, client_settings
+from moldau.cli.failures import OK, UsageError
 from moldau.cli.parsing import Parser
 from moldau.cli.records import offsets
 from moldau.cli.records import text as record_text
 from moldau.cli.records.json import record_as_json
+from moldau.cli.records.printing import Format, Printer, chosen_filter
+from moldau.cli.records.reading import Wanted, read_assigned
+from moldau.cli.records.selection import Selection, pattern_of
+from moldau.cli.wire import open_cluster
+from moldau.client.cluster import Cluster
 from moldau.core.clock import SystemClock
 
 EXAMPLES = """\
@@ -23,49 +22,92 @@ examples:
   moldau consume orders                              new records, until Ctrl-C
   moldau consume orders --from-beginning -e          everything there is
   moldau consume orders --offset -10 --show timestamp,key,value
-  moldau consume orders --offset @-1h -o json        the last hour, one JSON object a line
+  moldau consume orders --offset @-1h:end -o json    the last hour, one JSON object a line
   moldau consume orders -e --from-beginning -o json | moldau produce copy -i json
+  moldau consume -r 'orders-.*' -f '%t %T{%F %T} %k: %v\\n'
+  moldau consume orders -g billing                   as a member of a group, which commits what was printed
+  moldau consume orders -e --from-beginning --grep '(?i)error' -n 5
+
+Without an end it follows the topics: new partitions are read from their start, and it says when a topic goes.
+Ctrl-C ends it with exit code 0.
 """
-
-POLL_S = 0.25  # how long Ctrl-C may have to wait
-BATCH_RECORDS_MAX = 1_000
-
-Format = Callable[[Any], bytes]
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    outage = Outage("consume", options)
-    show, start = chosen_format(options), chosen_start(options)
-    consumer = open_client(Consumer, client_config(options, **settings(outage)))
+    if options.isolation_level is None:
+        options.isolation_level = client_settings(options).get("isolation.level", READ_UNCOMMITTED)
+    printer = Printer(chosen_format(options), keeps=chosen_filter(options), limit=options.max_messages)
+    selection, bounds = chosen_topics(options), chosen_bounds(options)
     try:
-        read_topic(consumer, options, show=show, start=start, outage=outage)
+        with open_cluster(options) as cluster:
+            if options.group is not None:
+                read_group(cluster, options, selection, bounds, printer)
+            else:
+                read_assigned(cluster, wanted_of(options, selection, bounds), printer)
     except KeyboardInterrupt:
-        pass  # the usual way to end it
-    finally:
-        consumer.close()
+        printer.flush()  # the usual way to end it
     return OK
 
 
 def parse(arguments: list[str]) -> Namespace:
     parser = Parser(
         prog="moldau consume",
-        description="Print the records of a topic, of all its partitions, without joining a group.",
+        description="Print the records of topics, of all their partitions, without joining a group.",
         epilog=f"{EXAMPLES}\n{offsets.HELP}\n{record_text.HELP}",
     )
-    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("topics", metavar="TOPIC", nargs="*")
+    _add_selection(parser)
+    _add_output(parser)
+    add_connection_options(parser)
+    return parser.parse_words(with_offsets(arguments), "topics")
+
+
+def with_offsets(arguments: list[str]) -> list[str]:
+    """argparse takes `-5:end` for an option; bound to the name of one it is a value."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined[-1:] == ["--offset"] and word[:1] == "-" and word[1:2].isdigit():
+            joined[-1] = f"--offset={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def _add_selection(parser: Parser) -> None:
     where = parser.add_argument_group("what to read")
     where.add_argument(
-        "-p", "--partition", metavar="N", type=int, action="append", help="only this one; may be repeated"
+        "-r", "--regex", metavar="PATTERN", help="the topics whose whole name this matches, later ones too"
+    )
+    where.add_argument("-g", "--group", help="read as a member of this group, and commit its offsets")
+    where.add_argument(
+        "-p", "--partition", metavar="N", type=int, action="append", default=[], help="only this one; may be repeated"
     )
     begin = where.add_mutually_exclusive_group()
     begin.add_argument("--from-beginning", action="store_true", help="the same as --offset start")
     begin.add_argument(
-        "--offset", metavar="OFFSET", default="end", help="where to begin; see below (default: %(default)s)"
+        "--offset",
+        metavar="OFFSET",
+        help="where to begin, or a range; see below (default: end); for a group start or end, where it committed none",
     )
     where.add_argument("-n", "--max-messages", metavar="N", type=count, help="leave after this many records")
-    where.add_argument("-e", "--exit-at-end", action="store_true", help="leave where the topic ended when we began")
-    where.add_argument("--isolation-level", choices=("read_committed", "read_uncommitted"), default="read_uncommitted")
+    until = where.add_mutually_exclusive_group()
+    until.add_argument("-e", "--exit-at-end", action="store_true", help="leave where the topic ended when we began")
+    until.add_argument("--follow", action="store_true", help="go on for ever (default without -e and a range)")
+    where.add_argument(
+        "--isolation-level",
+        choices=(READ_COMMITTED, READ_UNCOMMITTED),
+        help="whether records of open and aborted transactions are left out (default: read_uncommitted)",
+    )
+    only = parser.add_argument_group("what to print: records in which a regular expression finds something")
+    only.add_argument("--grep", metavar="PATTERN", help="in the key or the value")
+    only.add_argument("--grep-key", metavar="PATTERN")
+    only.add_argument("--grep-value", metavar="PATTERN")
+    only.add_argument("--grep-header", metavar="PATTERN", help="in a header, as NAME=VALUE")
+
+
+def _add_output(parser: Parser) -> None:
     how = parser.add_argument_group("how to print it")
     shape = how.add_mutually_exclusive_group()
     shape.add_argument(
@@ -76,8 +118,6 @@ def parse(arguments: list[str]) -> Namespace:
     how.add_argument(
         "--null-marker", default="null", help="stands for a null key or value in text (default: %(default)s)"
     )
-    add_connection_options(parser)
-    return parser.parse_args(arguments)
 
 
 def count(text: str) -> int:
@@ -86,21 +126,9 @@ def count(text: str) -> int:
     return int(text)
 
 
-def settings(outage: Outage) -> dict[str, object]:
-    return {
-        "group.id": "moldau-consume",  # the library wants a name; assigned partitions never join or commit
-        "enable.auto.commit": False,
-        "enable.partition.eof": True,
-        "auto.offset.reset": "earliest",
-        "allow.auto.create.topics": False,
-        "fetch.wait.max.ms": 100,
-        "error_cb": outage.on_error,
-    }
-
-
 def chosen_format(options: Namespace) -> Format:
     if options.output != "text":
-        return lambda message: record_as_json(message).encode() + b"\n"
+        return lambda record: record_as_json(record).encode() + b"\n"
     try:
         text = options.format or record_text.format_of((options.show or "value").split(","))
         return record_text.compile_format(text, null_marker=options.null_marker.encode())
@@ -108,93 +136,58 @@ def chosen_format(options: Namespace) -> Format:
         raise UsageError(str(wrong)) from None
 
 
-def chosen_start(options: Namespace) -> offsets.Start:
+def chosen_topics(options: Namespace) -> Selection:
+    if options.regex is not None and options.topics:
+        raise UsageError(f"unexpected argument {options.topics[0]!r}: --regex says which topics to read")
+    if options.regex is None and not options.topics:
+        raise UsageError("which topic? Name one or more, or give a --regex; see: moldau consume --help")
+    pattern = None if options.regex is None else pattern_of(options.regex, option="--regex")
+    return Selection(tuple(dict.fromkeys(options.topics)), pattern, tuple(options.partition))
+
+
+def chosen_bounds(options: Namespace) -> offsets.Range:
+    text = "start" if options.from_beginning else options.offset or "end"
     try:
-        return offsets.parse_start("start" if options.from_beginning else options.offset, now_ms=SystemClock().now_ms())
+        bounds = offsets.parse_range(text, now_ms=SystemClock().now_ms())
     except ValueError as wrong:
         raise UsageError(f"--offset: {wrong}") from None
+    if bounds.end is not None and options.follow:
+        raise UsageError(f"--follow: {text} has an end")
+    if options.group is not None:
+        if bounds not in (offsets.Range(offsets.START), offsets.Range(offsets.END)):
+            raise UsageError(f"--offset {text}: a group begins at its committed offsets, else at start or end")
+        if options.partition:
+            raise UsageError("--partition: the group says who reads which partition; leave out one of the two")
+    return bounds
 
 
-def read_topic(consumer: Consumer, options: Namespace, *, show: Format, start: offsets.Start, outage: Outage) -> None:
-    partitions = chosen_partitions(options, sorted(topic_metadata(consumer, options.topic, options).partitions))
-    ends: dict[int, int] = {}
-    assigned = []
-    for partition in partitions:
-        low, high = consumer.get_watermark_offsets(TopicPartition(options.topic, partition), timeout=options.timeout)
-        assigned.append(begin_at(consumer, partition, options, start=start, low=low, high=high))
-        if options.exit_at_end and assigned[-1].offset < high:
-            ends[partition] = high
-    if options.exit_at_end and not ends:
-        return
-    consumer.assign(assigned)
-    outage.on_answer()
-    print_records(consumer, options, show=show, ends=ends, outage=outage)
+def wanted_of(options: Namespace, selection: Selection, bounds: offsets.Range) -> Wanted:
+    return Wanted(
+        selection,
+        bounds,
+        is_committed=options.isolation_level == READ_COMMITTED,
+        exits_at_end=options.exit_at_end,
+    )
 
 
-def chosen_partitions(options: Namespace, existing: list[int]) -> list[int]:
-    wanted: list[int] = options.partition or existing
-    for partition in wanted:
-        check_partition(options.topic, partition, existing)
-    return wanted
-
-
-def begin_at(
-    consumer: Consumer, partition: int, options: Namespace, *, start: offsets.Start, low: int, high: int
-) -> TopicPartition:
-    def offset_at(timestamp_ms: int) -> int | None:
-        asked = TopicPartition(options.topic, partition, timestamp_ms)
-        offset: int = consumer.offsets_for_times([asked], timeout=options.timeout)[0].offset
-        return offset if offset >= 0 else None
-
-    try:
-        offset = offsets.resolve(start, low=low, high=high, offset_at=offset_at)
-    except offsets.OutOfRange as wrong:
-        raise CommandFailed(f"{options.topic}-{partition}: {wrong}") from None
-    return TopicPartition(options.topic, partition, offset)
-
-
-def print_records(
-    consumer: Consumer, options: Namespace, *, show: Format, ends: dict[int, int], outage: Outage
+def read_group(
+    cluster: Cluster, options: Namespace, selection: Selection, bounds: offsets.Range, printer: Printer
 ) -> None:
-    """Until the wanted number is printed, or every partition of `ends` has come to its end; else for ever."""
-    out = sys.stdout.buffer
-    left = options.max_messages
-    while left is None or left > 0:
-        messages = next_messages(consumer, limit=BATCH_RECORDS_MAX if left is None else min(left, BATCH_RECORDS_MAX))
-        for message in messages:
-            if is_record(message, options.topic):
-                out.write(show(message))
-                left = None if left is None else left - 1
-            pass_end(message, ends)
-        out.flush()
-        if options.exit_at_end and not ends:
-            return
-        if messages:
-            outage.on_answer()
-        elif outage.is_lost and options.exit_at_end:
-            raise CommandFailed(f"the end of {options.topic} can't be reached: every broker is gone")
+    from moldau.cli.librdkafka import Outage, client_config
+    from moldau.cli.records.group_reading import Membership, read_as_member
 
-
-def next_messages(consumer: Consumer, *, limit: int) -> list[Any]:
-    """Waits for one and takes those that are there with it: waiting for many would hold the first one back."""
-    first = consumer.poll(POLL_S)
-    if first is None:
-        return []
-    return [first, *(consumer.consume(limit - 1, timeout=0) if limit > 1 else ())]
-
-
-def is_record(message: Any, topic: str) -> bool:
-    error = message.error()
-    if error is None:
-        return True
-    if error.code() != KafkaError._PARTITION_EOF:
-        raise CommandFailed(topic_failure(topic, error))
-    return False
-
-
-def pass_end(message: Any, ends: dict[int, int]) -> None:
-    """Markers of transactions are offsets without records, so the library's word on the end counts as well."""
-    partition = message.partition()
-    at_end = message.error() is not None or message.offset() + 1 >= ends.get(partition, message.offset() + 2)
-    if at_end:
-        ends.pop(partition, None)
+    outage = Outage("consume", options)
+    config = client_config(
+        options,
+        **{
+            "group.id": options.group,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest" if bounds.start == offsets.START else "latest",
+            "isolation.level": options.isolation_level,
+            "enable.partition.eof": True,
+            "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": 100,
+            "error_cb": outage.on_error,
+        },
+    )
+    read_as_member(cluster, config, Membership(selection, exits_at_end=options.exit_at_end), printer, outage)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
-from typing import Any
 
-TIMESTAMP_TYPES = {1: "create", 2: "append"}  # librdkafka's numbers; 0 says that a record has no timestamp
+from moldau.client.fetched import FetchedRecord
+
+NO_TIMESTAMP = -1
 
 # JSON leaves these as they are, and many a reader of lines would break a line there.
 LINE_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -30,19 +31,19 @@ class OutgoingRecord:
     timestamp_ms: int | None = None
 
 
-def record_as_json(message: Any) -> str:
+def record_as_json(record: FetchedRecord) -> str:
     """One line for a record that was read."""
-    timestamp_type, timestamp_ms = message.timestamp()
+    has_time = record.timestamp_ms != NO_TIMESTAMP
     line = json.dumps(
         {
-            "topic": message.topic(),
-            "partition": message.partition(),
-            "offset": message.offset(),
-            "timestamp": timestamp_ms if timestamp_type else None,
-            "timestamp_type": TIMESTAMP_TYPES.get(timestamp_type),
-            "key": bytes_as_json(message.key()),
-            "value": bytes_as_json(message.value()),
-            "headers": [[name, bytes_as_json(value)] for name, value in message.headers() or ()],
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp_ms if has_time else None,
+            "timestamp_type": ("append" if record.is_append_time else "create") if has_time else None,
+            "key": bytes_as_json(record.key),
+            "value": bytes_as_json(record.value),
+            "headers": [[name.decode(errors="replace"), bytes_as_json(value)] for name, value in record.headers],
         },
         ensure_ascii=False,
     )

@@ -1,0 +1,215 @@
+"""`moldau console-consumer`: print records with the options and the formatters of Apache Kafka's tool.
+
+Without `--group` Apache Kafka's tool makes up a group and joins it; here partitions are read without any.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import Any
+
+from moldau.cli.connection import add_kafka_connection_options, client_settings
+from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.kafka.console.formatters import DEFAULT, Formatter, formatter
+from moldau.cli.kafka.console.properties import tool_properties, warn_of_old_names, without_java_only
+from moldau.cli.parsing import Parser, whole
+from moldau.cli.records import offsets
+from moldau.cli.records.reading import Idle, Wanted, read_assigned
+from moldau.cli.records.selection import Selection, pattern_of
+from moldau.cli.wire import open_cluster
+from moldau.client.cluster import Cluster
+from moldau.client.fetched import FetchedRecord
+
+EXAMPLES = """\
+examples:
+  moldau console-consumer --topic orders --from-beginning
+  moldau console-consumer --topic orders --group billing --formatter-property print.key=true
+  moldau console-consumer --topic __consumer_offsets --from-beginning \\
+      --formatter org.apache.kafka.tools.consumer.OffsetsMessageFormatter
+  moldau console-consumer --topic orders --formatter my_formats:as_xml
+"""
+OLD_NAMES = {
+    "--consumer-property": "--command-property",
+    "--consumer.config": "--command-config",
+    "--property": "--formatter-property",
+}
+EARLIEST, LATEST = "earliest", "latest"
+COUNT_MAX = 2**31 - 1
+SHUTDOWN = "shutdown_complete"
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    warn_of_old_names(arguments, OLD_NAMES)
+    printer = FormattingPrinter(
+        chosen_formatter(options), limit=options.max_messages, skips_errors=options.skip_message_on_error
+    )
+    try:
+        with open_cluster(options) as cluster:
+            read(cluster, options, printer)
+    except (KeyboardInterrupt, Idle):
+        pass  # the usual ways to end it
+    finally:
+        printer.close()
+    if options.enable_systest_events:
+        print(SHUTDOWN, flush=True)
+    return OK
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = Parser(
+        prog="moldau console-consumer",
+        description="Print the records of topics, with the options of kafka-console-consumer.",
+        epilog=EXAMPLES,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--topic")
+    parser.add_argument("--include", metavar="PATTERN", help="the topics whose whole name this matches")
+    parser.add_argument("--partition", type=whole(0, COUNT_MAX, "partition"), metavar="N")
+    parser.add_argument("--offset", help="earliest, latest or a number (default: latest); needs --partition")
+    parser.add_argument("--from-beginning", action="store_true", help="unless the group has an offset")
+    parser.add_argument("--max-messages", type=whole(-1, COUNT_MAX, "number of messages"), metavar="N")
+    parser.add_argument("--timeout-ms", type=whole(-1, 2**63 - 1, "time"), metavar="MS", help="leave if nothing comes")
+    parser.add_argument("--skip-message-on-error", action="store_true", help="instead of leaving")
+    parser.add_argument("--group", help="join it, and commit its offsets")
+    parser.add_argument("--isolation-level", choices=("read_committed", "read_uncommitted"))
+    parser.add_argument("--formatter", metavar="CLASS", default=DEFAULT, help="a class of Apache Kafka, or MODULE:NAME")
+    parser.add_argument(
+        "--formatter-property", "--property", dest="formatter_property", metavar="KEY=VALUE", action="append",
+        default=[], help="print.timestamp|key|offset|epoch|partition|headers|value=true|false, key.separator,"
+        " line.separator, headers.separator, null.literal, key.deserializer, value.deserializer, headers.deserializer",
+    )  # fmt: skip
+    parser.add_argument("--formatter-config", metavar="FILE", help="such properties in a file")
+    parser.add_argument("--key-deserializer", metavar="CLASS", help="a class of Apache Kafka, or MODULE:NAME")
+    parser.add_argument("--value-deserializer", metavar="CLASS", help="a class of Apache Kafka, or MODULE:NAME")
+    parser.add_argument("--enable-systest-events", action="store_true", help=f"say {SHUTDOWN} at the end")
+    add_kafka_connection_options(
+        parser,
+        files=("--command-config", "--consumer.config"),
+        properties=("--command-property", "--consumer-property"),
+    )
+    options = parser.parse_args(arguments)
+    _check(options)
+    return options
+
+
+def _check(options: Namespace) -> None:
+    if (options.topic is None) == (options.include is None):
+        raise UsageError("Exactly one of the following arguments is required: --topic, --include")
+    if options.partition is not None and options.topic is None:
+        raise UsageError("The topic is required when partition is specified.")
+    if options.offset is not None and options.from_beginning:
+        raise UsageError("Options from-beginning and offset cannot be specified together.")
+    if options.offset is not None and options.partition is None:
+        raise UsageError("The partition is required when offset is specified.")
+    if options.partition is not None and options.group is not None:
+        raise UsageError("Options group and partition cannot be specified together.")
+    chosen_start(options.offset or LATEST)
+
+
+def chosen_formatter(options: Namespace) -> Formatter:
+    properties = tool_properties(options.formatter_config, (), option="--formatter-config")
+    for name, given in (
+        ("key.deserializer", options.key_deserializer),
+        ("value.deserializer", options.value_deserializer),
+    ):
+        if given:
+            properties[name] = given
+    properties |= tool_properties(None, options.formatter_property, option="--formatter-property")
+    return formatter(options.formatter, properties)
+
+
+class FormattingPrinter:
+    """Counts what it was given, as Apache Kafka's tool does, and says so at the end."""
+
+    def __init__(self, show: Formatter, *, limit: int | None, skips_errors: bool) -> None:
+        self._show = show
+        self._limit = None if limit is None or limit < 0 else limit
+        self._skips_errors = skips_errors
+        self._count = 0
+        self._out = sys.stdout.buffer
+
+    @property
+    def is_full(self) -> bool:
+        return self._limit is not None and self._count >= self._limit
+
+    def take(self, record: FetchedRecord) -> None:
+        self._count += 1
+        try:
+            self._out.write(self._show(record))
+        except OSError:
+            raise
+        except Exception as wrong:  # of a formatter, which may be the user's own
+            told = f"{record.topic}-{record.partition} offset {record.offset}: {wrong or type(wrong).__name__}"
+            if not self._skips_errors:
+                raise CommandFailed(f"{told}; --skip-message-on-error goes on") from None
+            print(f"moldau console-consumer: skipped {told}", file=sys.stderr)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+    def close(self) -> None:
+        self.flush()
+        print(f"Processed a total of {self._count} messages", file=sys.stderr)
+
+
+def read(cluster: Cluster, options: Namespace, printer: FormattingPrinter) -> None:
+    settings = client_settings(options)
+    group = options.group or settings.get("group.id")
+    if options.group is not None and settings.get("group.id", options.group) != options.group:
+        raise UsageError(f"--group {options.group} and group.id={settings['group.id']}: which of them?")
+    reset = settings.get("auto.offset.reset", EARLIEST if options.from_beginning else LATEST)
+    if options.from_beginning and reset not in (EARLIEST, "smallest", "beginning"):
+        raise UsageError(f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={reset}'")
+    isolation = options.isolation_level or settings.get("isolation.level", "read_uncommitted")
+    pattern = None if options.include is None else pattern_of(options.include, option="--include")
+    selection = Selection(
+        () if options.topic is None else (options.topic,),
+        pattern,
+        () if options.partition is None else (options.partition,),
+        may_create=True,
+    )
+    idle_s_max = None if options.timeout_ms is None or options.timeout_ms < 0 else options.timeout_ms / 1_000
+    if group and options.partition is None:
+        _read_group(
+            cluster, options, selection, printer, group=group, reset=reset, isolation=isolation, idle=idle_s_max
+        )
+        return
+    start = offsets.Range(chosen_start(options.offset or reset))
+    wanted = Wanted(
+        selection, start, is_committed=isolation == "read_committed", idle_s_max=idle_s_max, tool="console-consumer"
+    )
+    read_assigned(cluster, wanted, printer)
+
+
+def chosen_start(text: str) -> offsets.Start:
+    known = {EARLIEST: offsets.START, "smallest": offsets.START, "beginning": offsets.START, LATEST: offsets.END}
+    if text.lower() in known:
+        return known[text.lower()]
+    if not text.isdecimal():
+        raise UsageError(
+            f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a non-negative"
+            " long."
+        )
+    return offsets.Start(offsets.Anchor.OFFSET, int(text))
+
+
+def _read_group(
+    cluster: Cluster, options: Namespace, selection: Selection, printer: FormattingPrinter, **how: Any
+) -> None:
+    from moldau.cli.librdkafka import Outage, client_config
+    from moldau.cli.records.group_reading import Membership, read_as_member
+
+    outage = Outage("console-consumer", options)
+    config = {
+        "allow.auto.create.topics": True,
+        "fetch.wait.max.ms": 100,
+        "error_cb": outage.on_error,
+        **without_java_only(client_config(options)),
+        "group.id": how["group"],
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": how["reset"],
+        "isolation.level": how["isolation"],
+    }
+    read_as_member(cluster, config, Membership(selection, idle_s_max=how["idle"]), printer, outage)
