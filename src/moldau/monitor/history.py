@@ -7,6 +7,7 @@ at most, which the next one reads again from the cluster.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from moldau.monitor.rules import Status
 from moldau.monitor.sampling.look import Looker
 from moldau.monitor.watching import Change
 from moldau.monitor.windows import Window, Windows
+
+logger = logging.getLogger(__name__)
 
 VERSION = 1
 CHANGES_MAX = 100_000
@@ -90,6 +93,13 @@ class History:
             return {group: Status(status) for group, status in statuses}
 
     def keep(self, cluster: str, windows: Windows, looker: Looker, changes: Iterable[Change]) -> None:
+        """What a full disk keeps from being written is written later."""
+        try:
+            self._keep(cluster, windows, looker, changes)
+        except sqlite3.Error as wrong:
+            logger.warning("history of cluster %s can't be written: %s", cluster, wrong)
+
+    def _keep(self, cluster: str, windows: Windows, looker: Looker, changes: Iterable[Change]) -> None:
         saved = [*windows.changed]
         gone = [*windows.gone]
         with self._lock, self._file as file:

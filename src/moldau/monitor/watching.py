@@ -15,6 +15,7 @@ from moldau.core.clock import Clock
 from moldau.core.errors import ApiError, ProtocolViolation
 from moldau.monitor.judging import Judged, Rules, judged
 from moldau.monitor.rules import Commit, GroupVerdict, Status
+from moldau.monitor.sampling.commits import CommitReader
 from moldau.monitor.sampling.groups import Committed
 from moldau.monitor.sampling.look import Look, Looker
 from moldau.monitor.windows import Windows
@@ -66,6 +67,7 @@ class Watch:
     rules: Rules
     interval_s: float
     wanted: Wanted = field(default_factory=Wanted)
+    read_commits: bool = True
     keeper: Keeper | None = None
     tell: Callable[[str, Judged], None] | None = None
     """What is done with each judged look, such as notifying."""
@@ -85,7 +87,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.rules.intervals, round(self.rules.min_distance_s * 1_000))
-        self.looker = Looker(self.clock)
+        self.looker = Looker(self.clock, CommitReader(self.read_commits))
         if self.keeper is not None:
             self._statuses = self.keeper.load(self.name, self.windows, self.looker)
 
@@ -142,7 +144,7 @@ class Watch:
         for name in [each for each in groups if not self.wanted.has(each)]:
             del groups[name]
         windows.add_ends(found.ends)
-        windows.forget_topics(found.layout.topics)
+        windows.forget_topics(found.layout.named)
         for commit in found.commits:
             if not self.wanted.has(commit.group):
                 continue

@@ -105,7 +105,7 @@ class Windows:
         """All but those that the cluster has."""
         topics = frozenset(known)
         self.ends = {place: kept for place, kept in self.ends.items() if place.topic in topics}
-        for group, windows in self.groups.items():
+        for group, windows in [*self.groups.items()]:
             for topic in [each for each in windows if each not in topics]:
                 self.forget(group, topic)
 

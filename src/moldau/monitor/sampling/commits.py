@@ -22,7 +22,7 @@ from moldau.wire.records import Record
 OFFSETS_TOPIC = "__consumer_offsets"
 BACKFILL_MS = 600_000
 """What is read of the time before the first look: windows of consumers that commit every minute are full at once."""
-ANSWERS_PER_LOOK_MAX = 64  # for each broker: 256 MB, some 2 million commits
+ANSWERS_PER_LOOK_MAX = 8  # for each broker: 32 MB, some 200,000 commits, which take about 8 s
 
 
 class SeenCommit(msgspec.Struct, frozen=True, gc=False):
@@ -37,13 +37,14 @@ class SeenCommit(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class CommitReader:
+    is_wanted: bool = True
     positions: dict[int, int] = field(default_factory=dict)
     can_read: bool = False
     is_caught_up: bool = False
 
     def read(self, cluster: Cluster, known: Layout, now_ms: int, problems: list[str]) -> list[SeenCommit]:
         topic = known.topics.get(OFFSETS_TOPIC)
-        if topic is None:  # no group has committed yet, or the topic is hidden from us
+        if topic is None or not self.is_wanted:  # no group has committed yet, or the topic is hidden from us
             self.can_read = self.is_caught_up = False
             return []
         self._begin(cluster, known, now_ms, problems)

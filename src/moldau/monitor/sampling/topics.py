@@ -46,6 +46,8 @@ class Layout:
     controller_id: int
     cluster_id: str | None
     topics: Mapping[str, Topic]
+    named: frozenset[str] = frozenset()
+    """All topics, also those that nothing more can be told of at the moment."""
 
     def by_leader(self, places: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
         """Without those that nobody leads, or that are not there."""
@@ -88,7 +90,8 @@ def layout(cluster: Cluster) -> Layout:
         for topic in found.topics
         if topic.name and topic.error_code == ErrorCode.NONE
     }
-    return Layout(nodes, found.controller_id, found.cluster_id, dict(sorted(topics.items())))
+    named = frozenset(topic.name for topic in found.topics if topic.name)
+    return Layout(nodes, found.controller_id, found.cluster_id, dict(sorted(topics.items())), named)
 
 
 def offsets_at(
