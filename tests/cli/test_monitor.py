@@ -17,9 +17,10 @@ from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from tests.cli.conftest import Tool, command, environment, run_tool
+from tests.monitor.worlds import commit
 
 Done = Callable[..., str]
 READY_S_MAX = 60.0
@@ -35,9 +36,7 @@ def read_group(bootstrap: str) -> tuple[str, str]:
         producer.produce(name, b"x", partition=0, timestamp=time.time_ns() // 1_000_000 - 100_000)
     producer.flush(20)
     group = f"billing-{uuid.uuid4().hex[:8]}"
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(name, 0, 2)], asynchronous=False)
-    consumer.close()
+    commit(bootstrap, group, name, {0: 2})
     return name, group
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -324,8 +324,7 @@ def test_what_is_forbidden_is_told_and_the_rest_goes_on(
     own = broker.clients.confluent
     broker.create_topic(moldau_topic)
     produce(own["bootstrap.servers"], moldau_topic, {0: [clock.now_ms() - 7_000] * 3}, **own)
-    consumer = Consumer({**own, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(moldau_topic, 0, 1)], asynchronous=False)
+    commit(own["bootstrap.servers"], group, moldau_topic, {0: 1}, **own)
     settings = broker.add_user("watcher", "a secret").confluent
     watch = Watch(
         "local",
@@ -360,5 +359,4 @@ def test_what_is_forbidden_is_told_and_the_rest_goes_on(
     clock.later_ms += 2_000  # rules have whole seconds
     found = looked(watch, group)
     assert (watch.looker.reader.can_read, partition(found, 0).status) == (True, Status.STOP)
-    consumer.close()
     watch.close()

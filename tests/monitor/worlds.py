@@ -6,12 +6,18 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from moldau.client.cluster import Cluster
 from moldau.monitor.judging import Rules
 from moldau.monitor.rules import GroupVerdict, PartitionVerdict
 from moldau.monitor.watching import Keeper, Wanted, Watch
+
+COMMITTED_S_MAX = 30.0
+NO_COORDINATOR_YET = (
+    KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError._WAIT_COORD,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -59,11 +65,18 @@ def produce(bootstrap: str, topic: str, times_ms: Mapping[int, list[int]], **set
     assert producer.flush(20) == 0
 
 
-def commit(bootstrap: str, group: str, topic: str, offsets: Mapping[int, int]) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+def commit(bootstrap: str, group: str, topic: str, offsets: Mapping[int, int], **settings: object) -> None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False, **settings})
+    places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+    deadline_s = time.monotonic() + COMMITTED_S_MAX
     try:
-        places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
-        consumer.commit(offsets=places, asynchronous=False)
+        while True:
+            try:
+                consumer.commit(offsets=places, asynchronous=False)
+                return
+            except KafkaException as wrong:  # the first group of a cluster waits for its coordinator
+                if wrong.args[0].code() not in NO_COORDINATOR_YET or time.monotonic() > deadline_s:
+                    raise
     finally:
         consumer.close()
 
