@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import msgspec
 import pytest
 
 from moldau.monitor.history import History
@@ -115,13 +116,18 @@ def test_an_http_notifier_sends_templates_or_all_of_it() -> None:
     with http_server([]) as (url, asked):
         sender = HttpSender(
             Call(Template(f"{url}/open/$group")),
-            Call(Template(f"{url}/close/$id"), "DELETE", Template('{"key": "$key", "parts": $partitions}')),
+            Call(
+                Template(f"{url}/close/$id"), "DELETE", Template('{"id": "$id", "key": "$key", "parts": $partitions}')
+            ),
             extras={"key": "k"},
         )
         known = fields(Event.OPEN, INCIDENT, BILLING)
         sender.send(Event.OPEN, known)
         sender.send(Event.CLOSE, known)
-    (first, path, body), closing = asked
+        quoting = msgspec.structs.replace(BILLING, group='the "other"')
+        sender.send(Event.CLOSE, {**fields(Event.CLOSE, INCIDENT, quoting), "id": 'a"b'})
+    (first, path, body), closing, quoted = asked
+    assert json.loads(quoted[2])["id"] == 'a"b'
     assert (first, path) == ("POST", "/open/billing%2Feu")
     content = json.loads(body)
     assert (content["event"], content["id"], content["start"]) == ("open", "id-1", "2023-11-14T22:13:20+00:00")

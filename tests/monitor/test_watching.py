@@ -21,12 +21,13 @@ from confluent_kafka.admin import (
 
 import moldau
 from moldau.cli.wire import cluster_of
-from moldau.client.cluster import Cluster
+from moldau.client.cluster import Cluster, NoAnswer
 from moldau.core.errors import ErrorCode
 from moldau.monitor.history import History, UnusableHistory
 from moldau.monitor.judging import Rules
 from moldau.monitor.rules import Status
 from moldau.monitor.sampling.commits import OFFSETS_TOPIC
+from moldau.monitor.sampling.first_unread import FirstUnread
 from moldau.monitor.watching import Watch
 from tests.monitor.worlds import ShiftedClock, commit, looked, partition, produce, verdict, watch_of
 
@@ -237,6 +238,41 @@ def test_a_restart_goes_on_with_what_was_seen(bootstrap: str, topic: str, group:
     watch = watch_of(bootstrap, clock, group, rules=rules, keeper=history)
     assert watch.windows.groups == {}
     history.close()
+
+
+def test_a_connection_that_ended_is_made_anew(
+    bootstrap: str, topic: str, group: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a broker ends those whose login is over."""
+    commit(bootstrap, group, topic, {0: 0})
+    watch = watch_of(bootstrap, ShiftedClock(), group)
+    assert watch.look()
+    assert watch._cluster is not None
+    for each in watch._cluster._connections.values():
+        each._socket.shutdown(socket.SHUT_RDWR)
+    assert watch.look()
+    assert (watch.failure, "can't be looked at" in caplog.text) == (None, False)
+    watch.close()
+
+
+class Unreachable(FirstUnread):
+    """Leaders that do not answer, so that the look fails after commits were read."""
+
+    def look(self, *_: object) -> None:
+        raise NoAnswer("nobody there")
+
+
+def test_commits_read_by_a_look_that_failed_are_not_lost(bootstrap: str, topic: str, group: str) -> None:
+    watch = watch_of(bootstrap, ShiftedClock(), group, rules=Rules(min_distance_s=0))
+    commit(bootstrap, group, topic, {0: 1})
+    works, watch.looker.unread = watch.looker.unread, Unreachable()
+    assert not watch.look()
+    commit(bootstrap, group, topic, {0: 2})
+    assert not watch.look()
+    watch.looker.unread = works
+    assert watch.look()
+    assert [each.offset for each in watch.windows.groups[group][topic][0].commits()] == [1, 2]
+    watch.close()
 
 
 def test_what_a_disk_refuses_is_written_later(

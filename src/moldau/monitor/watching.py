@@ -105,9 +105,7 @@ class Watch:
         started_ms = self.clock.elapsed_ms()
         self.tried_ms = started_ms
         try:
-            if self._cluster is None:
-                self._cluster = self.open()
-            found = self.looker.look(self._cluster)
+            found = self._seen()
         except FAILURES as wrong:
             self._failed(str(wrong))
             return False
@@ -118,6 +116,15 @@ class Watch:
         if self.tell is not None and self.state is not None:
             self.tell(self.name, self.state)
         return True
+
+    def _seen(self) -> Look:
+        if self._cluster is not None:
+            try:
+                return self.looker.look(self._cluster)
+            except FAILURES:  # its session may have ended, or a broker was started again
+                self.close()
+        self._cluster = self.open()
+        return self.looker.look(self._cluster)
 
     def forget(self, group: str, topic: str | None = None) -> None:
         """As if it had never been seen; the next look sees it again if it is still there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import smtplib
 import ssl
 from collections.abc import Mapping
@@ -15,6 +16,9 @@ from urllib.request import Request, urlopen
 
 from moldau.monitor.notifying.deciding import Event
 from moldau.monitor.notifying.messages import as_json, as_text
+
+JSON = "application/json"
+VALUES = ("partitions", "result")  # are JSON by themselves
 
 
 class NotSent(Exception):
@@ -47,8 +51,8 @@ class HttpSender:
         call = self.closing if event is Event.CLOSE else self.opening
         names = {**self.extras, **known}
         url = call.url.substitute({name: quote(value, safe="") for name, value in names.items()})
-        body = as_json(known) if call.body is None else call.body.substitute(names)
-        headers = {"Content-Type": "application/json", **self.headers}
+        headers = {"Content-Type": JSON, **self.headers}
+        body = as_json(known) if call.body is None else call.body.substitute(_inside(names, headers["Content-Type"]))
         request = Request(url, body.encode(), headers, method=call.method)
         try:
             with urlopen(request, timeout=self.timeout_s):
@@ -58,6 +62,13 @@ class HttpSender:
                 raise NotSent(f"{call.method} {url}: {wrong.code} {wrong.reason}") from None
         except (URLError, OSError, ValueError) as wrong:
             raise NotSent(f"{call.method} {url}: {getattr(wrong, 'reason', wrong)}") from None
+
+
+def _inside(names: Mapping[str, str], content_type: str) -> dict[str, str]:
+    """Texts as they stand between the quotes of a JSON body: a group may have quotes in its name."""
+    if not content_type.startswith(JSON):
+        return {**names}
+    return {name: text if name in VALUES else json.dumps(text)[1:-1] for name, text in names.items()}
 
 
 @dataclass(frozen=True, slots=True)

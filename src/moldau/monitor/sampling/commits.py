@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from moldau.client.cluster import Cluster, NoAnswer, Refused, words_of
-from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.groups.records import OffsetCommitted, OffsetDeleted, decode_fact
 from moldau.monitor.sampling.batches import next_offset, records_from
@@ -55,7 +55,7 @@ class CommitReader:
             try:
                 for commits in self._of_leader(cluster, known, leader, theirs, problems):
                     found += commits
-            except (NoAnswer, Refused, ProtocolViolation) as wrong:
+            except (NoAnswer, Refused, ProtocolViolation, ApiError) as wrong:
                 problems.append(f"{OFFSETS_TOPIC}: {wrong}")
                 self.is_caught_up = False
         return found

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from moldau.client.cluster import Cluster, NoAnswer, Refused, words_of
-from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.monitor.sampling.batches import next_offset, records_from
 from moldau.monitor.sampling.topics import Layout, fetched
@@ -74,6 +74,14 @@ class FirstUnread:
             if problem not in problems:
                 problems.append(problem)
             return True
+        try:
+            return self._found(unread, at, data)
+        except ApiError as wrong:  # damaged, or of a version that Kafka 4 does not write
+            self.times[unread] = None
+            problems.append(f"records of {unread[0]}: {wrong.message}")
+            return True
+
+    def _found(self, unread: Unread, at: int, data: PartitionData) -> bool:
         record = next(records_from(data, at), None)
         if record is not None:
             self.times[unread] = record.timestamp if record.timestamp >= 0 else None

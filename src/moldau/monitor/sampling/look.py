@@ -36,6 +36,8 @@ class Looker:
     clock: Clock
     reader: CommitReader = field(default_factory=CommitReader)
     unread: FirstUnread = field(default_factory=FirstUnread)
+    pending: list[SeenCommit] = field(default_factory=list)
+    """Commits that were read by looks that failed afterwards: they are not read again."""
 
     def look(self, cluster: Cluster) -> Look:
         """Raises what `client.Cluster` does when nobody can be asked."""
@@ -43,7 +45,7 @@ class Looker:
         known = layout(cluster)
         places = [each.place for topic in known.topics.values() for each in topic.partitions]
         starts = offsets_at(cluster, known, places, START, problems)
-        commits = self.reader.read(cluster, known, self.clock.now_ms(), problems)
+        self.pending += self.reader.read(cluster, known, self.clock.now_ms(), problems)
         groups = seen_groups(cluster, known, problems)
         ends = offsets_at(cluster, known, places, END, problems)
         wanted = {
@@ -53,6 +55,7 @@ class Looker:
             if offset < ends.get(place, 0)
         }
         self.unread.look(cluster, known, wanted, problems)
+        commits, self.pending = self.pending, []
         return Look(
             self.clock.now_ms(),
             known,
