@@ -30,6 +30,7 @@ DAILY = {
     "profile": Tool("name clusters, and say which one is meant", "moldau.cli.profile_command"),
 }
 CLUSTER = {
+    "monitor": Tool("watch the lag of consumer groups, as Burrow does and in seconds", "moldau.cli.monitor"),
     "retention": Tool("readers that retention may pass: warn, and hold it", "moldau.cli.retention"),
     "zookeeper-config": Tool("files for a ZooKeeper ensemble, and a look at one", "moldau.cli.zookeeper_config"),
     "metadata-move": Tool("move a machine's metadata into ZooKeeper or etcd", "moldau.cli.metadata_move"),

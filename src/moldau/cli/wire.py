@@ -18,11 +18,15 @@ PLAINTEXT = "plaintext"
 
 def open_cluster(options: Namespace) -> Cluster:
     """Nothing is connected yet. What goes wrong later is told by `run_tool`."""
-    settings = client_settings(options)
+    return cluster_of(client_settings(options), timeout_s=options.timeout)
+
+
+def cluster_of(settings: Mapping[str, str], *, timeout_s: float) -> Cluster:
+    """By a client's properties, of which none is left open."""
     return Cluster(
         settings["bootstrap.servers"],
         client_id=settings["client.id"],
-        timeout_s=options.timeout,
+        timeout_s=timeout_s,
         security=_security(settings),
     )
 

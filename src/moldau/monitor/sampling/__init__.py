@@ -1,0 +1,1 @@
+"""One look at a cluster: its topics, its groups, what they committed, and when the first unread record was written."""

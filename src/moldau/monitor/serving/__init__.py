@@ -1,0 +1,1 @@
+"""Verdicts over HTTP: Burrow's paths, Prometheus, health."""
