@@ -90,7 +90,9 @@ def test_a_group_may_be_made_before_its_first_member(done: Done, group: str, fil
 
 def test_without_yes_and_a_terminal_nothing_is_done(tool: Tool, done: Done, resting: str, filled: str) -> None:
     ended = tool("groups", "reset", resting, "--topic", filled, "--to", "earliest")
-    asked = f"reset 2 partitions of group {resting} to this? Nothing was done: add --yes to do it"
+    asked = (
+        f"reset 2 partitions of group {resting} to this? Without a terminal to ask at it takes --yes; nothing was done"
+    )
     assert (ended.returncode, ended.stderr) == (2, f"moldau groups: {asked}\n")
     assert ended.stdout.split()[:5] == ["TOPIC", "PARTITION", "CURRENT", "NEW", "CHANGE"]
     ended = tool("groups", "reset", resting, "--topic", filled, "--to", "earliest", "-o", "json")
@@ -99,12 +101,12 @@ def test_without_yes_and_a_terminal_nothing_is_done(tool: Tool, done: Done, rest
     for words in (("delete", resting), ("delete-offsets", resting, "--topic", filled)):
         ended = tool("groups", *words)
         assert (ended.returncode, ended.stdout) == (2, "")
-        assert ended.stderr.endswith("? Nothing was done: add --yes to do it\n")
+        assert ended.stderr.endswith("? Without a terminal to ask at it takes --yes; nothing was done\n")
     assert offsets(done, resting) == [(0, 4)]
 
 
 def test_on_a_terminal_it_asks(bootstrap: str, done: Done, resting: str) -> None:
-    for answer, exit_code, wanted in ((b"n\n", 2, [(0, 4)]), (b"\n", 2, [(0, 4)]), (b"y\n", 0, [(0, 10)])):
+    for answer, exit_code, wanted in ((b"n\n", 1, [(0, 4)]), (b"\n", 1, [(0, 4)]), (b"y\n", 0, [(0, 10)])):
         said, code = answered(bootstrap, answer, "groups", "reset", resting, "--all-topics", "--to", "latest")
         assert f"reset 1 partition of group {resting} to this? [y/N] ".encode() in said
         assert (code, offsets(done, resting)) == (exit_code, wanted)

@@ -6,12 +6,12 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
 
-from moldau.cli.confirming import confirm
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.groups.rules import note, parse_rule
 from moldau.cli.groups.showing import counted, refusal
 from moldau.cli.kafka.scopes import split_scopes
 from moldau.cli.output import is_for_people, print_rows
+from moldau.cli.questions import ask
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused, check, words_of
 from moldau.client.groups.asking import only
@@ -55,7 +55,7 @@ def reset(options: Namespace) -> int:
         if not options.dry_run:
             if not options.yes:
                 new = "" if exists else ", which does not exist yet,"
-                confirm(f"reset {counted(len(plan), 'partition')} of group {options.group}{new} to this", yes=False)
+                ask(f"reset {counted(len(plan), 'partition')} of group {options.group}{new} to this?", yes=False)
             apply(cluster, options.group, plan)
     if not for_people:
         print_plan(options, plan, committed, is_done=not options.dry_run)
@@ -142,7 +142,7 @@ def apply(cluster: Cluster, group: str, plan: Plan) -> None:
 def delete(options: Namespace) -> int:
     groups = list(dict.fromkeys(options.groups))
     many = "s" if len(groups) > 1 else ""
-    confirm(f"delete group{many} {', '.join(groups)} and what {'they' if many else 'it'} committed", yes=options.yes)
+    ask(f"delete group{many} {', '.join(groups)} and what {'they' if many else 'it'} committed?", yes=options.yes)
     with open_cluster(options) as cluster:
         answers = delete_groups(cluster, groups)
         failed = {group: wrong for group, wrong in answers.items() if wrong is not None}
@@ -164,7 +164,7 @@ def delete_offsets_of(options: Namespace) -> int:
         if not places:
             scopes = " ".join(options.topic)
             raise CommandFailed(f"group {options.group!r} has committed nothing for {scopes}")
-        confirm(f"delete what group {options.group} committed for {places_text(places)}", yes=options.yes)
+        ask(f"delete what group {options.group} committed for {places_text(places)}?", yes=options.yes)
         codes = delete_offsets(cluster, options.group, places)
     refused = {place: code for place, code in codes.items() if code != ErrorCode.NONE}
     for place in sorted(codes):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 
 from moldau.cli.actions import action_parser, run_action
-from moldau.cli.confirming import add_yes_option
 from moldau.cli.connection import add_connection_options
 from moldau.cli.groups.changing import delete, delete_offsets_of, reset
 from moldau.cli.groups.rules import HELP
 from moldau.cli.groups.showing import describe, list_all, show_lag
 from moldau.cli.output import add_output_option
 from moldau.cli.parsing import Parser
+from moldau.cli.questions import add_yes_option
 
 RESETS = f"""\
 {HELP}

@@ -50,7 +50,7 @@ def grow_topic(cluster: Cluster, topic: MetadataResponseTopic, options: Namespac
         ask(
             f"{why}, so with {options.partitions} partitions new records go to others than older ones of the same key;"
             " add them?",
-            options,
+            yes=options.yes,
         )
     outcome = grow(cluster, options.partitions, {options.topic: None})[options.topic]
     if not outcome.is_fine:

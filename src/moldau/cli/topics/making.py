@@ -42,7 +42,7 @@ def delete_topics(options: Namespace) -> int:
         if internal:
             ask_for_internal(internal, options)
         elif there:
-            ask(question(list(filter(None, there))), options)
+            ask(question(list(filter(None, there))), yes=options.yes)
         outcomes = delete(cluster, names)
     fine = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if options.if_exists else None
     return report(options.topics, outcomes, done="deleted", fine=fine, failure=deletion_problem)

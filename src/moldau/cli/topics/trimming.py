@@ -34,7 +34,7 @@ def trim_topic(options: Namespace) -> int:
         lost = sum(max(0, before[place] - starts[place]) for place in places)
         if lost:
             count = f"{lost:,} record{'s' if lost > 1 else ''}"
-            ask(f"delete the oldest {count} of {options.topic}, for good?", options)
+            ask(f"delete the oldest {count} of {options.topic}, for good?", yes=options.yes)
             answers = delete_records(cluster, {place: at for place, at in before.items() if at > starts[place]})
         else:
             answers = {}

@@ -11,7 +11,7 @@ from moldau.cli.kafka.consumer_groups.listing import list_consumer_groups
 from moldau.cli.kafka.consumer_groups.options import parse
 from moldau.cli.kafka.consumer_groups.printing import print_error
 from moldau.cli.kafka.consumer_groups.resetting import reset
-from moldau.cli.kafka.java_errors import java_error
+from moldau.cli.kafka.exceptions import thrown
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused
 
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
         try:
             return act(cluster, options)
         except (Refused, NoConsumerGroup) as wrong:
-            told = java_error(wrong) if isinstance(wrong, Refused) else wrong
+            told = thrown(wrong.code, str(wrong)) if isinstance(wrong, Refused) else wrong
             print_error(f"Executing consumer group command failed due to {told}")
             return FAILED
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from moldau.cli.failures import FAILED, OK
 from moldau.cli.kafka.consumer_groups.listing import named_groups
 from moldau.cli.kafka.consumer_groups.printing import MISSING, print_columns, print_error, widest
-from moldau.cli.kafka.java_errors import java_error
+from moldau.cli.kafka.exceptions import thrown
 from moldau.cli.kafka.scopes import split_scopes
 from moldau.client.cluster import Cluster, Refused
 from moldau.client.groups.committed import delete_groups, delete_offsets
@@ -39,7 +39,7 @@ def delete_groups_of(cluster: Cluster, options: Namespace) -> int:
         return OK
     print_error("Deletion of some consumer groups failed:")
     for group, wrong in failed.items():
-        print(f"* Group '{group}' could not be deleted due to: {java_error(wrong)}")
+        print(f"* Group '{group}' could not be deleted due to: {thrown(wrong.code, str(wrong))}")
     if gone:
         print(f"\nThese consumer groups were deleted successfully: {gone}")
     return FAILED
@@ -86,4 +86,4 @@ def print_outcomes(outcomes: Outcomes) -> None:
 
 
 def status(wrong: Refused | None) -> str:
-    return f"Error: {java_error(wrong)}" if wrong else "Successful"
+    return f"Error: {thrown(wrong.code, str(wrong))}" if wrong else "Successful"

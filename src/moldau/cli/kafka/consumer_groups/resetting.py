@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.kafka.consumer_groups.listing import named_groups
 from moldau.cli.kafka.consumer_groups.printing import print_columns, print_error, widest
-from moldau.cli.kafka.java_errors import java_error
+from moldau.cli.kafka.exceptions import thrown
 from moldau.cli.kafka.reset_rules import rule_of, text_of
 from moldau.cli.kafka.scopes import split_scopes
 from moldau.client.cluster import Cluster, Refused
@@ -98,7 +98,7 @@ def why_not(group: str, description: Group | Refused, streams: set[str]) -> str 
         return f"Group '{group}' is a streams group. Use kafka-streams-groups.sh to reset its offsets."
     if isinstance(description, Refused):
         if description.code != ErrorCode.GROUP_ID_NOT_FOUND:
-            raise Stopped(f"java.util.concurrent.ExecutionException: {java_error(description)}")
+            raise Stopped(f"java.util.concurrent.ExecutionException: {thrown(description.code, str(description))}")
         return None
     if description.is_active:
         return (
