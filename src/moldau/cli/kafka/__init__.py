@@ -1,0 +1,1 @@
+"""Apache Kafka's own tools, with their options and lines."""
