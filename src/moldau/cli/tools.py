@@ -39,6 +39,14 @@ SPARK = {
 }
 KAFKA: dict[str, Tool] = {
     "dump-log": Tool("what is in the files of a log directory", kafka="moldau.cli.kafka.dump_log.command"),
+    "verifiable-producer": Tool(
+        "send numbers, and say which were acknowledged", kafka="moldau.cli.kafka.verifiable.producer"
+    ),
+    "verifiable-consumer": Tool(
+        "read in a group, and say what was read and committed", kafka="moldau.cli.kafka.verifiable.consumer"
+    ),
+    "producer-perf": Tool("how fast a cluster takes records", kafka="moldau.cli.kafka.performance.producing"),
+    "consumer-perf": Tool("how fast a cluster gives records", kafka="moldau.cli.kafka.performance.consuming"),
 }
 GROUPS = {
     "daily": DAILY,
