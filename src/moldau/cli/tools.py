@@ -47,6 +47,9 @@ KAFKA: dict[str, Tool] = {
     ),
     "producer-perf": Tool("how fast a cluster takes records", kafka="moldau.cli.kafka.performance.producing"),
     "consumer-perf": Tool("how fast a cluster gives records", kafka="moldau.cli.kafka.performance.consuming"),
+    "e2e-latency": Tool(
+        "how long a record takes from a producer to a consumer", kafka="moldau.cli.kafka.performance.end_to_end"
+    ),
 }
 GROUPS = {
     "daily": DAILY,

@@ -154,3 +154,29 @@ def test_bad_use(tool: Tool, words: tuple[str, ...], exit_code: int, said: str) 
     assert finished.returncode == exit_code
     assert said in finished.stderr
     assert len(finished.stderr.splitlines()) == 1
+
+
+def test_latency_of_records_one_by_one(done: Done, tool: Tool, moldau_topic: str) -> None:
+    told = done(
+        *(
+            "e2e-latency",
+            "--topic",
+            moldau_topic,
+            "--num-records",
+            "20",
+            "--producer-acks",
+            "all",
+            "--record-size",
+            "9",
+        ),
+        *("--record-key-size", "3", "--num-headers", "2", "--record-header-key-size", "2", "--record-header-size", "4"),
+    ).splitlines()
+    assert told[0] == (
+        f'Topic "{moldau_topic}" does not exist. Will create topic with 1 partition(s) and replication factor = 1'
+    )
+    assert re.fullmatch(r"0\t\d+\.\d+", told[1])
+    assert re.fullmatch(r"Avg latency: \d+\.\d{4} ms", told[2])
+    assert re.fullmatch(r"Percentiles: 50th = \d+, 99th = \d+, 99\.9th = \d+", told[3])
+    finished = tool("e2e-latency", "localhost:9092", moldau_topic, "5")
+    assert (finished.returncode, len(finished.stderr.splitlines())) == (2, 1)
+    assert "Expected 5 or 6 positional arguments, but got 3" in finished.stderr
