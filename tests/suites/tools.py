@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
+DUMP_LOG = "org.apache.kafka.tools.DumpLogSegments"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 VERIFIABLE_PRODUCER = "org.apache.kafka.tools.VerifiableProducer"

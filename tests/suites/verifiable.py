@@ -23,7 +23,11 @@ def produce(bootstrap: str, topic: str, count: int, *options: str) -> list[dict[
     """What became of each record; the tool itself compares what it sent with what was acknowledged."""
     wanted = ("--bootstrap-server", bootstrap, "--topic", topic, "--max-messages", str(count))
     # It says its last from a hook of the JVM's end, so it can't share one.
-    done = apache_kafka.tool(VERIFIABLE_PRODUCER, *wanted, *options)
+    return judged(apache_kafka.tool(VERIFIABLE_PRODUCER, *wanted, *options), count)
+
+
+def judged(done: subprocess.CompletedProcess[str], count: int) -> list[dict[str, Any]]:
+    """The same, of what such a tool printed."""
     told = [json.loads(line) for line in done.stdout.splitlines()]
     kinds = Counter(event["name"] for event in told)
     expected = {"startup_complete": 1, "producer_send_success": count, "shutdown_complete": 1, "tool_data": 1}
@@ -42,7 +46,7 @@ class Member:
         self.consumed = 0
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         self._process = subprocess.Popen(
-            apache_kafka.java_command(VERIFIABLE_CONSUMER, "--bootstrap-server", bootstrap, *options),
+            self._command("--bootstrap-server", bootstrap, *options),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -50,6 +54,9 @@ class Member:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+
+    def _command(self, *options: str) -> list[str]:
+        return apache_kafka.java_command(VERIFIABLE_CONSUMER, *options)
 
     def _read(self) -> None:
         assert self._process.stdout is not None

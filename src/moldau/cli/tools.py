@@ -78,6 +78,18 @@ KAFKA: dict[str, Tool] = {
     "console-consumer": Tool(
         "print records, as kafka-console-consumer does", kafka="moldau.cli.kafka.console.consumer"
     ),
+    "dump-log": Tool("what is in the files of a log directory", kafka="moldau.cli.kafka.dump_log.command"),
+    "verifiable-producer": Tool(
+        "send numbers, and say which were acknowledged", kafka="moldau.cli.kafka.verifiable.producer"
+    ),
+    "verifiable-consumer": Tool(
+        "read in a group, and say what was read and committed", kafka="moldau.cli.kafka.verifiable.consumer"
+    ),
+    "producer-perf": Tool("how fast a cluster takes records", kafka="moldau.cli.kafka.performance.producing"),
+    "consumer-perf": Tool("how fast a cluster gives records", kafka="moldau.cli.kafka.performance.consuming"),
+    "e2e-latency": Tool(
+        "how long a record takes from a producer to a consumer", kafka="moldau.cli.kafka.performance.end_to_end"
+    ),
 }
 GROUPS = {
     "daily": DAILY,

@@ -1,0 +1,1 @@
+"""Records that only Apache Kafka writes, so that its files can be read."""

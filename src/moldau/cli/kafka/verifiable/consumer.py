@@ -1,0 +1,171 @@
+"""`moldau verifiable-consumer`: a member of a group that says what it was assigned, read and committed."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from moldau.cli.connection import add_kafka_connection_options
+from moldau.cli.failures import FAILED, OK
+from moldau.cli.kafka.java_clients import assignors, java_client_config, warn_of_old_option
+from moldau.cli.kafka.verifiable.events import StopRequest, tell
+from moldau.cli.librdkafka import cluster_metadata, open_client, reason
+from moldau.cli.parsing import Parser, whole
+
+EXAMPLES = """\
+examples:
+  moldau verifiable-consumer --topic orders --group-id shop --max-messages 1000
+  moldau verifiable-consumer --topic orders --group-id shop --group-protocol consumer --verbose
+  moldau verifiable-consumer --topic orders --group-id shop --group-instance-id one --enable-autocommit
+"""
+
+CLIENT_ID = "consumer-1"
+INT_MAX = 2**31 - 1
+AT_ONCE = 500  # as many as one poll of Java's consumer gives
+POLL_S = 0.1
+CLASSIC, CONSUMER = "classic", "consumer"
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    consumer = open_client(Consumer, _config(options))
+    cluster_metadata(consumer, options)
+    stop = StopRequest()
+    failure = _read(consumer, options, stop)
+    if stop.is_set:
+        tell("shutdown_requested")
+    consumer.close()
+    tell("shutdown_complete")
+    return OK if failure is None else FAILED
+
+
+def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | None:
+    """Until it is stopped or has enough; gives what went wrong."""
+    tell("startup_complete")
+    consumer.subscribe([options.topic], on_assign=_on_assign, on_revoke=_on_revoke, on_lost=_on_revoke)
+    left = options.max_messages if options.max_messages >= 0 else None
+    try:
+        while not stop.is_set and left != 0:
+            batch = consumer.consume(AT_ONCE, POLL_S)
+            records = [each for each in batch if each.error() is None]
+            broken = next((each.error() for each in batch if each.error() is not None and each.error().fatal()), None)
+            if broken is not None:
+                raise KafkaException(broken)
+            if not records:
+                continue
+            read = _told(records, left, is_verbose=options.verbose)
+            left = None if left is None else left - sum(len(each) for each in read)
+            if not options.enable_autocommit:
+                _commit(consumer, read)
+    except KafkaException as wrong:
+        return reason(wrong)
+    return None
+
+
+def _told(records: list[Message], left: int | None, *, is_verbose: bool) -> list[list[Message]]:
+    """What is read of each partition, no more than are left."""
+    by_partition: dict[tuple[str, int], list[Message]] = {}
+    for record in records:
+        by_partition.setdefault((record.topic(), record.partition()), []).append(record)
+    read: list[list[Message]] = []
+    for found in by_partition.values():
+        kept = found if left is None else found[:left]
+        if not kept:
+            break
+        left = None if left is None else left - len(kept)
+        read.append(kept)
+        if is_verbose:
+            _tell_records(kept)
+    summaries = [
+        {**_place(kept[0]), "count": len(kept), "minOffset": kept[0].offset(), "maxOffset": kept[-1].offset()}
+        for kept in read
+    ]
+    tell("records_consumed", count=len(records), partitions=summaries)
+    return read
+
+
+def _tell_records(records: list[Message]) -> None:
+    for each in records:
+        tell("record_data", key=_text(each.key()), value=_text(each.value()), **_place(each), offset=each.offset())
+
+
+def _commit(consumer: Consumer, read: list[list[Message]]) -> None:
+    offsets = [TopicPartition(kept[-1].topic(), kept[-1].partition(), kept[-1].offset() + 1) for kept in read]
+    shown = [{"topic": each.topic, "partition": each.partition, "offset": each.offset} for each in offsets]
+    try:
+        consumer.commit(offsets=offsets, asynchronous=False)
+    except KafkaException as wrong:
+        tell("offsets_committed", offsets=shown, error=reason(wrong), success=False)
+    else:
+        tell("offsets_committed", offsets=shown, success=True)
+
+
+def _on_assign(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    tell("partitions_assigned", partitions=[{"topic": each.topic, "partition": each.partition} for each in partitions])
+
+
+def _on_revoke(_consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    tell("partitions_revoked", partitions=[{"topic": each.topic, "partition": each.partition} for each in partitions])
+
+
+def _place(message: Message) -> dict[str, Any]:
+    return {"topic": message.topic(), "partition": message.partition()}
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="replace")
+
+
+def _config(options: Namespace) -> dict[str, Any]:
+    config = java_client_config(options, client_id=CLIENT_ID, **{"allow.auto.create.topics": True})
+    config |= {
+        "group.id": options.group_id,
+        "enable.auto.commit": options.enable_autocommit,
+        "auto.offset.reset": "error" if options.reset_policy == "none" else options.reset_policy,
+    }
+    if options.group_instance_id is not None:
+        config["group.instance.id"] = options.group_instance_id
+    if options.group_protocol.lower() == CONSUMER:
+        config["group.protocol"] = CONSUMER
+        if options.group_remote_assignor is not None:
+            config["group.remote.assignor"] = options.group_remote_assignor
+        return config
+    config["partition.assignment.strategy"] = assignors(options.assignment_strategy)
+    if options.session_timeout is not None:
+        config["session.timeout.ms"] = options.session_timeout
+    return config
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = Parser(
+        prog="moldau verifiable-consumer",
+        description="Read a topic as a member of a group, and say in JSON what was assigned, read and committed.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--group-id", required=True)
+    parser.add_argument("--group-protocol", default=CLASSIC, choices=(CLASSIC, CONSUMER, "CLASSIC", "CONSUMER"))
+    parser.add_argument("--group-remote-assignor", metavar="NAME", help="uniform or range, of the consumer protocol")
+    parser.add_argument("--group-instance-id", metavar="ID", help="a static member")
+    parser.add_argument(
+        "--max-messages", type=whole(-1, INT_MAX, "number"), default=-1, metavar="N", help="-1: until it is stopped"
+    )
+    parser.add_argument(
+        "--session-timeout", type=whole(1, INT_MAX, "time"), metavar="MS", help="of the classic protocol"
+    )
+    parser.add_argument("--verbose", action="store_true", help="a line for each record")
+    parser.add_argument("--enable-autocommit", action="store_true", help="commit now and then instead of each time")
+    parser.add_argument("--reset-policy", choices=("earliest", "latest", "none"), default="earliest")
+    parser.add_argument(
+        "--assignment-strategy",
+        default="org.apache.kafka.clients.consumer.RangeAssignor",
+        metavar="CLASS",
+        help="RangeAssignor, RoundRobinAssignor or CooperativeStickyAssignor, of the classic protocol",
+    )
+    add_kafka_connection_options(parser, files=("--command-config", "--consumer.config"))
+    options = parser.parse_args(arguments)
+    if "--consumer.config" in arguments:
+        warn_of_old_option("--consumer.config", "--command-config")
+    return options

@@ -1,0 +1,162 @@
+"""`moldau verifiable-producer`: numbers that grow, and a line for what became of each."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from moldau.cli.connection import add_kafka_connection_options
+from moldau.cli.failures import OK
+from moldau.cli.kafka.java_clients import java_client_config, warn_of_old_option
+from moldau.cli.kafka.performance.throttle import Throttle
+from moldau.cli.kafka.verifiable.events import StopRequest, tell
+from moldau.cli.librdkafka import cluster_metadata, kafka_error, open_client
+from moldau.cli.parsing import Parser, whole
+from moldau.core.clock import SystemClock
+
+EXAMPLES = """\
+examples:
+  moldau verifiable-producer --topic orders --max-messages 1000
+  moldau verifiable-producer --topic orders --throughput 100 --acks -1 --repeating-keys 10 --value-prefix 7
+  moldau verifiable-producer --bootstrap-server kafka-1:9092 --topic orders --command-config client.properties
+"""
+
+CLIENT_ID = "producer-1"
+NUMBER_MAX = 2**63 - 1
+INT_MAX = 2**31 - 1
+WAIT_S = 0.1
+FLUSH_S = 120.0
+# Java's classes for what brokers and clients refuse, where their names don't follow from the error's.
+_CLASSES: Mapping[int, str] = {
+    KafkaError.TOPIC_EXCEPTION: "InvalidTopicException",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "UnknownTopicOrPartitionException",
+    KafkaError._UNKNOWN_TOPIC: "UnknownTopicOrPartitionException",
+    KafkaError._UNKNOWN_PARTITION: "UnknownTopicOrPartitionException",
+    KafkaError._MSG_TIMED_OUT: "TimeoutException",
+    KafkaError.REQUEST_TIMED_OUT: "TimeoutException",
+    KafkaError.MSG_SIZE_TOO_LARGE: "RecordTooLargeException",
+    KafkaError.NOT_ENOUGH_REPLICAS: "NotEnoughReplicasException",
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "NotEnoughReplicasAfterAppendException",
+    KafkaError.NOT_LEADER_FOR_PARTITION: "NotLeaderOrFollowerException",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "TopicAuthorizationException",
+    KafkaError.INVALID_MSG: "CorruptRecordException",
+    KafkaError._TRANSPORT: "NetworkException",
+}
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    config = java_client_config(options, client_id=CLIENT_ID, acks=options.acks, retries=0)
+    producer = open_client(Producer, config)
+    cluster_metadata(producer, options)
+    stop = StopRequest()
+    run = _Run(producer, options, stop)
+    run.send_all()
+    producer.flush(FLUSH_S)
+    tell("shutdown_complete")
+    run.tell_summary()
+    return OK
+
+
+class _Run:
+    def __init__(self, producer: Producer, options: Namespace, stop: StopRequest) -> None:
+        self._producer = producer
+        self._options = options
+        self._stop = stop
+        self._clock = SystemClock()
+        self._start_ms = self._clock.now_ms()
+        self._create_ms = options.message_create_time
+        self._sent = self._acked = 0
+
+    def send_all(self) -> None:
+        tell("startup_complete")
+        throttle = Throttle(self._options.throughput)
+        wanted = self._options.max_messages if self._options.max_messages >= 0 else NUMBER_MAX
+        while self._sent < wanted and not self._stop.is_set:
+            self._send(self._sent)
+            self._producer.poll(0)
+            while not self._stop.is_set and (ahead_s := throttle.ahead_s(self._sent)) > 0:
+                self._producer.poll(min(ahead_s, WAIT_S))
+
+    def _send(self, number: int) -> None:
+        prefix, keys = self._options.value_prefix, self._options.repeating_keys
+        value = str(number) if prefix is None else f"{prefix}.{number}"
+        key = None if keys is None else str(number % keys)
+        self._sent += 1
+        report = self._report(key, value)
+        while True:
+            try:
+                self._producer.produce(
+                    self._options.topic, value, key, on_delivery=report, timestamp=self._next_create_ms()
+                )
+                return
+            except BufferError:
+                self._producer.poll(WAIT_S)
+            except KafkaException as wrong:
+                report(kafka_error(wrong), None)
+                return
+
+    def _next_create_ms(self) -> int:
+        """0 is none. It runs ahead as it does with Apache Kafka's tool."""
+        if self._create_ms < 0:
+            return 0
+        create_ms: int = self._create_ms
+        self._create_ms += self._clock.now_ms() - self._start_ms
+        return create_ms
+
+    def _report(self, key: str | None, value: str) -> Callable[[KafkaError | None, Message | None], None]:
+        topic = self._options.topic
+
+        def report(error: KafkaError | None, message: Message | None) -> None:
+            if error is None and message is not None:
+                self._acked += 1
+                place = {"offset": message.offset(), "topic": topic, "partition": message.partition()}
+                tell("producer_send_success", key=key, value=value, **place)
+            elif error is not None:
+                name = f"class org.apache.kafka.common.errors.{_CLASSES.get(error.code(), 'KafkaException')}"
+                tell("producer_send_error", topic=topic, key=key, value=value, exception=name, message=error.str())
+
+        return report
+
+    def tell_summary(self) -> None:
+        elapsed_ms = max(1, self._clock.now_ms() - self._start_ms)
+        tell(
+            "tool_data",
+            sent=self._sent,
+            acked=self._acked,
+            target_throughput=self._options.throughput,
+            avg_throughput=1_000 * self._acked / elapsed_ms,
+        )
+
+
+def parse(arguments: list[str]) -> Namespace:
+    parser = Parser(
+        prog="moldau verifiable-producer",
+        description="Send growing numbers, and say in JSON which of them were acknowledged.",
+        epilog=EXAMPLES,
+    )
+    number = whole(-1, INT_MAX, "number")
+    parser.add_argument("--topic", required=True)
+    parser.add_argument("--max-messages", type=number, default=-1, metavar="N", help="-1: until it is stopped")
+    parser.add_argument("--throughput", type=number, default=-1, metavar="RATE", help="records a second; -1: no limit")
+    parser.add_argument("--acks", type=int, choices=(0, 1, -1), default=-1, help="who has to have a record (-1: all)")
+    parser.add_argument(
+        "--message-create-time",
+        type=whole(-1, NUMBER_MAX, "time"),
+        default=-1,
+        metavar="MS",
+        help="timestamps begin here instead of now",
+    )
+    parser.add_argument(
+        "--value-prefix", type=whole(-INT_MAX, INT_MAX, "number"), metavar="N", help="values are N.0, ..."
+    )
+    parser.add_argument("--repeating-keys", type=whole(1, INT_MAX, "number"), metavar="N", help="keys are 0 to N-1")
+    add_kafka_connection_options(parser, files=("--command-config", "--producer.config"))
+    options = parser.parse_args(arguments)
+    if options.throughput == 0:
+        parser.error("--throughput 0 sends nothing; -1 is no limit")
+    if "--producer.config" in arguments:
+        warn_of_old_option("--producer.config", "--command-config")
+    return options
