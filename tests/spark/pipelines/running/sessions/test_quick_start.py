@@ -13,18 +13,18 @@ import pytest
 pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of Spark")
 
 from moldau.spark.pipelines.running.sessions import class_archive
-from moldau.spark.pipelines.running.sessions.quick_start import LITTLE_COMPILING, QUIET, archive, java_options
+from moldau.spark.pipelines.running.sessions.quick_start import QUICK, QUIET, archive, java_options
 
 START_S = 3.0
 
 
 def test_an_archive_is_used_if_it_is_there(tmp_path: Path) -> None:
     kept = tmp_path / "moldau" / "spark.jsa"
-    assert java_options(kept) == LITTLE_COMPILING
+    assert java_options(kept) == QUICK
     kept.parent.mkdir()
     kept.touch()
     assert java_options(kept)[2:] == (QUIET, f'"-XX:SharedArchiveFile={kept}"')
-    assert java_options(None) == LITTLE_COMPILING
+    assert java_options(None) == QUICK
 
 
 def test_somebody_else_who_makes_the_archive_is_left_to_it(tmp_path: Path) -> None:

@@ -16,6 +16,14 @@ from pathlib import Path
 CACHE_VARIABLE = "XDG_CACHE_HOME"
 # Compiling for speed takes longer than most questions; one core is enough to clean up after one of them.
 LITTLE_COMPILING = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+# Spark's own classes, as pip installed them, are what is loaded: verifying their code is a third of a first answer that
+# finds no archive. A Java that lacks the option may leave it out.
+UNVERIFIED = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+)
+QUICK = (*LITTLE_COMPILING, *UNVERIFIED)
 # An archive that does not fit is no news to anybody; Java would say so on standard output.
 QUIET = "-Xlog:disable"
 
@@ -37,10 +45,10 @@ def archive() -> Path | None:
 def java_options(kept: Path | None) -> tuple[str, ...]:
     """For the driver's JVM."""
     if kept is None or not kept.is_file():
-        return LITTLE_COMPILING
-    return (*LITTLE_COMPILING, QUIET, f'"-XX:SharedArchiveFile={kept}"')
+        return QUICK
+    return (*QUICK, QUIET, f'"-XX:SharedArchiveFile={kept}"')
 
 
 def archiving_options(written: Path) -> tuple[str, ...]:
     """For a JVM that writes the archive when it ends, which takes it some seconds."""
-    return (*LITTLE_COMPILING, QUIET, f'"-XX:ArchiveClassesAtExit={written}"')
+    return (*QUICK, QUIET, f'"-XX:ArchiveClassesAtExit={written}"')
