@@ -492,9 +492,7 @@ def test_what_an_authorizer_cannot_read_is_refused(key: str, value: str, tmp_pat
         ("listener.name.A.Plain.sasl.jaas.config", "listener.name.a.plain.sasl.jaas.config"),
     ],
 )
-def test_a_listeners_key_in_a_spelling_that_kafka_passes_over_is_refused(
-    key: str, meant: str, tmp_path: Path
-) -> None:
+def test_a_listeners_key_in_a_spelling_that_kafka_passes_over_is_refused(key: str, meant: str, tmp_path: Path) -> None:
     line = refused({key: "7"}, tmp_path)
     assert key in line
     assert f"use {meant}" in line
