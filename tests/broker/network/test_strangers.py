@@ -1,4 +1,4 @@
-"""How long a client may go without a login, and how many of them there are at a time."""
+"""Clients before their login: how long they may be, how many at a time, and what is logged of one that fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from moldau.broker.network.secured.door import SecuredDoor
 from moldau.broker.network.secured.handshakes import ListenerTls
 from moldau.broker.network.secured.strangers import Strangers
 from moldau.broker.requests.dispatch import Dispatch
-from moldau.broker.requests.logging_in import Logins
+from moldau.broker.requests.logging_in import CLIENT_ID_BYTES_MAX, Logins
 from moldau.core.clock import SystemClock
 from moldau.security.sasl.login import LoginSettings
 from moldau.security.sasl.plain import PlainServer
@@ -90,10 +90,11 @@ class Scene:
         await asyncio.sleep(0)  # in which they are
         self.executor.shutdown()
 
-    async def logged_in(self) -> Streams:
+    async def logged_in(self, password: str = "alice", client_id: str = "tests") -> Streams:
         reader, writer = await self.connected()
-        for request, version in ((SaslHandshakeRequest("PLAIN"), 1), (SaslAuthenticateRequest(b"\0alice\0alice"), 1)):
-            header = RequestHeader(request.API_KEY, version, 1, "tests")
+        token = f"\0alice\0{password}".encode()
+        for request, version in ((SaslHandshakeRequest("PLAIN"), 1), (SaslAuthenticateRequest(token), 1)):
+            header = RequestHeader(request.API_KEY, version, 1, client_id)
             writer.write(b"".join(request_parts(header, encode_parts(request, version), is_flexible=False)))
             await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
         return reader, writer
@@ -164,3 +165,15 @@ def test_a_handshake_that_stalls_is_a_stranger(world: World) -> None:
         assert await is_answered(await scene.connected())
 
     played(lambda: Scene(world, tls=True, logins=False, strangers=Strangers(descriptors=6)), play)
+
+
+def test_a_failed_login_is_logged_with_what_finds_the_client(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    async def play(scene: Scene) -> None:
+        reader, _ = await scene.logged_in("wrong", "billing\n" + "x" * 1_000)
+        assert await reader.read() == b""
+
+    played(lambda: Scene(world, tls=False, logins=True, strangers=Strangers()), play)
+    (line,) = [each for each in caplog.messages if "Invalid username or password" in each]
+    shown = "billing\\n" + "x" * (CLIENT_ID_BYTES_MAX - len("billing\n"))
+    assert line.endswith(f"Invalid username or password (SASL mechanism PLAIN, client id '{shown}')")
+    assert "alice" not in line
