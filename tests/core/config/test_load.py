@@ -478,7 +478,10 @@ def test_an_authorizer_of_kafka_controls_access(name: str, caplog: pytest.LogCap
     assert load_config(None, {}, {"authorizer.class.name": name}).access_control == ("", False)
 
 
-@pytest.mark.parametrize(("key", "value"), [("super.users", "User:a;bob"), ("allow.everyone.if.no.acl.found", "maybe")])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("super.users", "User:a;bob"), ("super.users", "User:a, User:b"), ("allow.everyone.if.no.acl.found", "maybe")],
+)
 def test_what_an_authorizer_cannot_read_is_refused(key: str, value: str, tmp_path: Path) -> None:
     assert key in refused({"authorizer.class.name": STANDARD, key: value}, tmp_path)
 
