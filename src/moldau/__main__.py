@@ -18,8 +18,9 @@ def run(arguments: list[str]) -> int:
     # Each side imports what the other must not pay for: a broker has no client library, a tool has no broker.
     if arguments[:1] == ["start"]:
         from moldau.node.command import main as start
+        from moldau.node.ending import end
 
-        return start(arguments[1:])
+        return end(start(arguments[1:]))
     from moldau.cli.main import main as tool
 
     return tool(arguments)

@@ -170,3 +170,25 @@ def test_what_can_not_be_made_is_one_line(arguments: str, code: int, said: str, 
 def test_more_days_than_clients_accept(folder: Path, tmp_path: Path) -> None:
     refused = certs("client", "--dir", folder, "--name", "late", "--days", "826")
     assert (refused.returncode, refused.stderr) == (2, "moldau certs: 826 days; clients accept 825 at most\n")
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost:9093", "https://x", "a,b", "", "two words", "a..b", "*.*.example.org", "-a"]
+)
+def test_a_host_that_there_can_not_be_is_refused_in_one_line(host: str, folder: Path) -> None:
+    done = certs("server", "--dir", folder, f"--host={host}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{host!r} is no host: one name or one address, without a port" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_authoritys_name_is_refused_by_the_option_that_gives_it(folder: Path) -> None:
+    assert "Invalid value 'ca' for --host" in certs("server", "--dir", folder, "--host", "ca").stderr
+    assert "Invalid value 'ca' for --name" in certs("client", "--dir", folder, "--name", "ca").stderr
+
+
+@pytest.mark.parametrize("days", [3_000_000, 10**12])
+def test_an_authority_ends_before_the_calendar(days: int, tmp_path: Path) -> None:
+    done = certs("ca", "--dir", tmp_path, "--days", days)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{days} days; the years of a certificate end with 9999" in done.stderr

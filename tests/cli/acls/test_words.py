@@ -89,3 +89,17 @@ def test_what_is_wrong(words: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         made(f"--principal a {words}")
     assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize("words", ["--host example.org", "--host 10.0.0.0/8", "--principal user:alice"])
+def test_what_would_never_be_met_is_not_made_but_found(words: str) -> None:
+    with pytest.raises(UsageError, match=words.split()[1]):
+        made(f"--principal a --topic t --operation read {words}")
+    assert sought(words)
+
+
+def test_an_address_is_written_as_brokers_compare_it() -> None:
+    (acl,) = made("--principal a --topic t --operation read --host ::1")
+    assert acl.endswith("from 0:0:0:0:0:0:0:1")
+    (acl,) = made("--principal a --topic t --operation read --host *")
+    assert "from" not in acl

@@ -60,6 +60,11 @@ LACKING = "expected an entity and what to set, such as user=alice producer_byte_
         ("set user=u producer_byte_rate", 2, "producer_byte_rate: expected producer_byte_rate=VALUE"),
         ("set user=u producer_byte_rate=fast", 2, "producer_byte_rate=fast: expected a number, such as 1MiB"),
         ("set user=u connection_creation_rate=1", 1, "user=u: Invalid configuration key connection_creation_rate"),
+        (
+            "set user=User:u producer_byte_rate=1",
+            2,
+            "user=User:u: quotas name users without their type; use user=u",
+        ),
         ("delete producer_byte_rate", 2, "expected an entity, such as user=alice"),
         ("delete user=nobody-at-all", 1, "user=nobody-at-all has no quotas"),
         ("list alice", 2, "alice: expected an entity, such as user=NAME"),

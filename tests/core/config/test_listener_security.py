@@ -57,6 +57,8 @@ def test_whoever_logs_in_needs_a_certificate_only_where_the_listener_says_so() -
         ({"sasl_enabled_mechanisms": ""}, "needs some of PLAIN"),
         ({"sasl_enabled_mechanisms": "PLAIN"}, r"listener\.name\.inside\.plain\.sasl\.jaas\.config is not set"),
         ({"sasl_enabled_mechanisms": "OAUTHBEARER"}, r"jwks\.endpoint\.url is not set"),
+        ({"sasl_server_max_receive_size": "0"}, r"sasl\.server\.max\.receive\.size: Value must be at least 1"),
+        ({"connections_max_reauth_ms": "-5"}, r"connections\.max\.reauth\.ms: Value must be at least 0"),
         ({"listener_name_inside_ssl_client_auth": "maybe"}, r"listener\.name\.inside\.ssl\.client\.auth"),
     ],
 )

@@ -11,6 +11,7 @@ from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, environment_key
 from moldau.core.config.listeners import ListenerConfig
 from moldau.core.config.load import load_config, parse_overrides, parse_properties
+from moldau.core.config.settings import refuse_unsupported
 
 # In the form of the file that comes with Kafka 4: config/kraft/server.properties of 3.x with the keys that 4 added; put
 # together from that file and from descriptions, not copied from the archive of a release.
@@ -477,6 +478,26 @@ def test_an_authorizer_of_kafka_controls_access(name: str, caplog: pytest.LogCap
     assert load_config(None, {}, {"authorizer.class.name": name}).access_control == ("", False)
 
 
-@pytest.mark.parametrize(("key", "value"), [("super.users", "User:a;bob"), ("allow.everyone.if.no.acl.found", "maybe")])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("super.users", "User:a;bob"), ("super.users", "User:a, User:b"), ("allow.everyone.if.no.acl.found", "maybe")],
+)
 def test_what_an_authorizer_cannot_read_is_refused(key: str, value: str, tmp_path: Path) -> None:
     assert key in refused({"authorizer.class.name": STANDARD, key: value}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("listener.name.EXTERNAL.ssl.client.auth", "listener.name.external.ssl.client.auth"),
+        ("listener.name.External.ssl.client.auth", "listener.name.external.ssl.client.auth"),
+        ("listener.name.a.PLAIN.connections.max.reauth.ms", "listener.name.a.plain.connections.max.reauth.ms"),
+        ("listener.name.A.Plain.sasl.jaas.config", "listener.name.a.plain.sasl.jaas.config"),
+    ],
+)
+def test_a_listeners_key_in_a_spelling_that_kafka_passes_over_is_refused(key: str, meant: str, tmp_path: Path) -> None:
+    line = refused({key: "7"}, tmp_path)
+    assert key in line
+    assert f"use {meant}" in line
+    with pytest.raises(ConfigError, match=meant):
+        refuse_unsupported({key: "7"})  # nor in a running broker

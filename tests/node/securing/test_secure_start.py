@@ -149,6 +149,9 @@ def test_a_password_of_ones_own_may_have_any_characters(text: str, tmp_path: Pat
         ("allow.everyone.if.no.acl.found=true", "--secure decides about allow.everyone.if.no.acl.found"),
         ("inter.broker.listener.name=SASL_SSL", "--secure decides about inter.broker.listener.name"),
         ("ssl.keystore.location=/my.pem", "--secure decides about ssl.keystore.location"),
+        ("listener.name.sasl_ssl.ssl.keystore.location=/my.pem", "--secure decides about ssl.keystore.location; leave"),
+        ("listener.name.sasl_ssl.ssl.truststore.certificates=x", "--secure decides about ssl.truststore.certificates"),
+        ("ssl.keystore.key=x", "--secure decides about ssl.keystore.key"),
     ],
 )
 def test_a_way_around_it_is_refused_and_nothing_is_made(override: str, message: str, tmp_path: Path) -> None:

@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 import moldau
+from moldau.core.config.broker import BrokerConfig
+from moldau.core.config.definitions import ConfigError
+from moldau.core.config.listener_security import ListenerSecurity
 from moldau.node.securing import token_keys
+from moldau.node.securing.logins import _keys, check_logins
 from moldau.node.securing.token_keys import NoKeys, TokenKeys, fetch, fetch_validator, is_url
 from moldau.security.sasl.oauthbearer.token import ClaimRules, InvalidToken
 from tests.node.securing.secured import make_keys, overrides
@@ -36,10 +40,46 @@ WAIT_S_MAX = 20.0
         ("ftp://issuer.example.org/keys", False),
         ("/etc/jwks.json", False),
         ("", False),
+        ("https://[::1]:8443/keys", True),
+        ("https://[::1/keys", False),
+        ("https://issuer.example.org:99999/keys", False),
+        ("https://issuer.example.org:http/keys", False),
+        ("https://issuer.example.org:0/keys", False),
+        ("https://local host/keys", False),
+        ("https://issuer.example.org/my keys", False),
+        ("https://issuer..example.org/keys", False),
+        ("https://issuer,other/keys", False),
     ],
 )
 def test_keys_come_over_https_or_from_a_file(url: str, is_one: bool) -> None:
     assert is_url(url) is is_one
+
+
+def listener_with(folder: Path, **intervals: str) -> ListenerSecurity:
+    path = folder / "jwks.json"
+    path.write_bytes(jwks())
+    given = {f"sasl.oauthbearer.jwks.endpoint.{key.replace('_', '.')}": value for key, value in intervals.items()}
+    keys = {"sasl.enabled.mechanisms": "OAUTHBEARER", "sasl.oauthbearer.jwks.endpoint.url": path.as_uri()}
+    config = BrokerConfig.of({"listeners": "SASL_PLAINTEXT://:0", **keys, **given})
+    return ListenerSecurity(config, config.listeners[0])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("refresh_ms", "0"), ("refresh_ms", "-1"), ("retry_backoff_ms", "-1"), ("retry_backoff_max_ms", "-1")],
+)
+def test_an_interval_that_apache_kafka_refuses_is_refused(key: str, value: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"Invalid value {value} for configuration .*{key.replace('_', '.')}: "):
+        check_logins(listener_with(tmp_path, **{key: value}))
+
+
+def test_an_interval_of_next_to_nothing_keeps_no_core_busy(tmp_path: Path) -> None:
+    async def made() -> TokenKeys:
+        return _keys(listener_with(tmp_path, refresh_ms="1", retry_backoff_ms="0", retry_backoff_max_ms="0"))
+
+    keys = asyncio.run(made())
+    assert keys._refresh_s == token_keys.REFRESH_S_MIN
+    assert keys._backoff_s == (token_keys.RETRY_S_MIN, token_keys.RETRY_S_MIN)
 
 
 def test_a_file_that_is_none_is_told_with_its_url(tmp_path: Path) -> None:

@@ -13,7 +13,14 @@ from aiokafka.conn import ScramAuthenticator
 from moldau.security.sasl.mechanism import Challenge, Response, SaslAuthenticationError, SaslError, Success
 from moldau.security.sasl.scram.client import ScramClient
 from moldau.security.sasl.scram.credential import ScramCredential, ScramMechanism
-from moldau.security.sasl.scram.keys import FakeCredentials, client_key, make_credential, salted_password
+from moldau.security.sasl.scram.keys import (
+    FakeCredentials,
+    Shape,
+    client_key,
+    make_credential,
+    salted_password,
+    shape_of,
+)
 from moldau.security.sasl.scram.server import ScramServer
 from tests.security.sasl.exchanges import (
     FAKES,
@@ -139,6 +146,25 @@ def test_a_made_up_credential_is_the_same_at_each_login_and_another_for_each_nam
     assert len({FAKES.credential(name, mechanism).salt for name in names}) == 3
     assert FakeCredentials(b"other").credential("nobody", mechanism) != FAKES.credential("nobody", mechanism)
     assert len(FAKES.credential("nobody", mechanism).stored_key) == mechanism.key_bytes
+
+
+@MECHANISMS
+def test_another_shape_takes_its_share_of_made_up_users_and_changes_nobody_else(mechanism: ScramMechanism) -> None:
+    shapes = (Shape(0, 4096), Shape(32, 4096), Shape(0, 8192), Shape(64, 4096), Shape(32, 5000))
+    names = [f"user-{number}" for number in range(400)]
+
+    def made(count: int) -> list[ScramCredential]:
+        fakes = FakeCredentials(FAKES.secret, {mechanism: tuple(sorted(shapes[:count]))})
+        return [fakes.credential(name, mechanism) for name in names]
+
+    before = made(1)
+    for count in range(2, len(shapes) + 1):
+        after = made(count)
+        changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+        assert {shape_of(new) for _, new in changed} == {shapes[count - 1]}
+        assert 0.6 < len(changed) * count / len(names) < 1.5
+        assert not any(new.salt[:8] == old.salt[:8] for old, new in changed), "a new password has a new salt"
+        before = after
 
 
 def final(asked: Challenge, password: str, *, nonce: bytes | None = None, header: bytes = b"biws") -> bytes:

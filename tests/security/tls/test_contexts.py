@@ -160,6 +160,29 @@ WRONG: dict[str, tuple[Broken, str, str]] = {
     ),
     "empty": (file(b""), "ssl.keystore.location", "is empty"),
     "no pem": (file(b"hello"), "ssl.keystore.location", "is no PEM"),
+    "pem as jks": (
+        file(b"-----BEGIN PRIVATE KEY-----", "JKS"),
+        "ssl.keystore.type",
+        "JKS, Kafka's default, and ",
+    ),
+    "pem as p12": (
+        file(b"-----BEGIN PRIVATE KEY-----", "PKCS12", keystore_password=SECRET),
+        "ssl.keystore.type",
+        "broken is PEM; set ssl.keystore.type=PEM",
+    ),
+    "half a file": (
+        lambda world: TlsSettings(keystore_type="PEM", keystore_location=store(world, "half", world.server.key_pem())),
+        "ssl.keystore.location",
+        "half: no certificate in PEM",
+    ),
+    "keys of others in a file": (
+        lambda world: TlsSettings(
+            keystore_type="PEM",
+            keystore_location=store(world, "mixed", world.client.key_pem() + world.server.certificate_pem()),
+        ),
+        "ssl.keystore.location",
+        "mixed: the private key does not belong",
+    ),
     "p12 as pem": (file(b"\x30\x82"), "ssl.keystore.location", "looks like PKCS12"),
     "no p12": (file(b"hello", "PKCS12", keystore_password=SECRET), "ssl.keystore.location", "is no PKCS12 store"),
     "damaged p12": (

@@ -79,6 +79,7 @@ def _terms(request: FetchRequest, plan: Plan, context: Context) -> Terms:
     replica_id, nearer_replica = max(request.replica_id, request.replica_state.replica_id), None
     quota = None
     if services.quotas is not None:
+        # Anybody can write a replica's number. Reading asks for the same right, and writes the line of the audit log.
         if replica_id >= 0 and context.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME, is_audited=False):
             context.exempt()
         elif (quota := services.quotas.fetching(context)) is not None:
@@ -200,7 +201,7 @@ async def _fetch_many(
     request: FetchRequest, plan: Plan, wanted: list[Wanted], reading: Reading, *, terms: Terms, context: Context
 ) -> FetchResponse | Encoded[FetchResponse]:
     """The same in slices. Others of the same session may change what is wanted in between, so a copy is read."""
-    services = context.services
+    services, authorization = context.services, context.services.authorization
     await read_rest(reading, terms, services.partitions, services.long_work)
     terms = terms.again()
     told = {one for one, _ in reading.found}
@@ -208,7 +209,10 @@ async def _fetch_many(
 
     async def look(grown: Set[Partition] | None) -> Reading:
         some = worth_a_look(wanted, told, grown) if terms.changes_only and grown is not None else wanted
-        reading = read(some, terms, services.partitions)
+        if authorization is None:
+            reading = read(some, terms, services.partitions)
+        else:  # a right may have been taken away meanwhile
+            reading = await authorization.read_many(some, terms, context)
         await read_rest(reading, terms, services.partitions, services.long_work)
         told.update([one for one, _ in reading.found])
         return reading

@@ -25,6 +25,7 @@ from moldau.broker.requests.dispatch import Begun, Dispatch, Route, Unanswered
 from moldau.core.clock import Clock
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.limits import LARGE_REQUEST_BYTES
+from moldau.core.text import cut
 from moldau.security.principals import Principal
 from moldau.security.sasl.login import Login, LoginSettings, Refusal, Step
 from moldau.wire.api import ApiKey
@@ -37,6 +38,7 @@ from moldau.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandsh
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _SIZE_CORRELATION_ERROR = Struct(">iih")  # how an answer to ApiVersions begins, whose header is always the oldest
 _APIS = {int(row.key): row for row in (sasl_handshake, sasl_authenticate)}
+CLIENT_ID_BYTES_MAX = 64  # of what a line of the log says about a failed login
 _NO_HEADER = RequestHeader(ApiKey.SASL_AUTHENTICATE, 0, 0, None)
 
 Answer = list[Part] | Unanswered | None
@@ -126,7 +128,7 @@ class LoginGate:
     def _follow(self, step: Step | Future[Step], route: Route | None, header: RequestHeader) -> Answer:
         if isinstance(step, Step):
             return self._followed(step, route, header)
-        return Unanswered(asyncio.ensure_future(self._followed_later(step)), _or_raw(route), header)
+        return Unanswered(asyncio.ensure_future(self._followed_later(step, header)), _or_raw(route), header)
 
     def _followed(self, step: Step, route: Route | None, header: RequestHeader) -> Answer:
         response = self._outcome(step)
@@ -134,11 +136,11 @@ class LoginGate:
             return self._fail(step.failure, response, route, header)
         return None if response is None else _or_raw(route).reply(response, header.correlation_id)
 
-    async def _followed_later(self, step: Future[Step]) -> Response:
+    async def _followed_later(self, step: Future[Step], header: RequestHeader) -> Response:
         found = await step
         response = self._outcome(found)
         if found.failure is not None:
-            self.failure = found.failure
+            self.failure = self._told(found.failure, header)
             await asyncio.sleep(self._logins.failure_delay_s)
         return response
 
@@ -161,11 +163,18 @@ class LoginGate:
         return self._fail(refusal.reason, response, None, _NO_HEADER)
 
     def _fail(self, why: str, response: Response, route: Route | None, header: RequestHeader) -> Unanswered:
-        self.failure = why
+        self.failure = self._told(why, header)
         loop = _loop()
         told: Future[Response] = loop.create_future()
         loop.call_later(self._logins.failure_delay_s, _settle, told, response)
         return Unanswered(told, _or_raw(route), header)
+
+    def _told(self, why: str, header: RequestHeader) -> str:
+        """With what finds the client. Not its user, as in Apache Kafka: that may be a password in the wrong field."""
+        found = [f"SASL mechanism {self._login.mechanism}"] if self._login.mechanism else []
+        if header.client_id:
+            found.append(f"client id {cut(header.client_id, CLIENT_ID_BYTES_MAX)!r}")
+        return f"{why} ({', '.join(found)})" if found else why
 
 
 def _settle(told: Future[Response], response: Response) -> None:

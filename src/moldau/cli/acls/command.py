@@ -10,7 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from moldau.cli.acls.words import Acl, Filter, acl_of, acls, filters, operation, principal
+from moldau.cli.acls.words import Acl, Filter, acl_of, acls, filters, new_host, new_principal, operation, principal
 from moldau.cli.actions import action_parser, run_action
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
@@ -79,12 +79,13 @@ def add_meaning(parser: ArgumentParser, *, is_adding: bool) -> None:
     parser.add_argument(
         "--principal",
         metavar="NAME",
-        type=principal,
+        type=new_principal if is_adding else principal,
         required=is_adding,
         help="who; alice is User:alice, and User:* is everybody",
         **several,
     )
-    parser.add_argument("--host", metavar="ADDRESS", help="where from; default: anywhere", **several)
+    host = new_host if is_adding else str
+    parser.add_argument("--host", metavar="ADDRESS", type=host, help="where from; default: anywhere", **several)
     parser.add_argument("--operation", metavar="NAME", type=operation, help="such as read, write or all", **several)
     parser.add_argument("--producer", action="store_true", help="all that a producer needs")
     parser.add_argument("--consumer", action="store_true", help="all that a consumer needs")

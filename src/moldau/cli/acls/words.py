@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
+from ipaddress import ip_address
 from itertools import product
 from typing import NamedTuple
 
 from moldau.cli.failures import UsageError
+from moldau.security.acls.hosts import host_address
 from moldau.security.acls.vocabulary import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
@@ -18,6 +20,7 @@ from moldau.security.acls.vocabulary import (
     ResourceType,
     from_code,
 )
+from moldau.security.principals import USER_TYPE
 
 NAMED = (
     ("topic", ResourceType.TOPIC),
@@ -110,6 +113,26 @@ def principal(text: str) -> str:
     if not text or text.startswith(":"):
         raise ArgumentTypeError(f"{text!r} is no principal; expected User:NAME")
     return text if ":" in text else f"User:{text}"
+
+
+def new_principal(text: str) -> str:
+    """For an ACL that is made; others may have any that Kafka's tools take."""
+    found = principal(text)
+    kind, _, name = found.partition(":")
+    if kind != USER_TYPE and kind.lower() == USER_TYPE.lower():
+        raise ArgumentTypeError(f"{text!r} is nobody: the type counts as it is written, {USER_TYPE}:{name}")
+    return found
+
+
+def new_host(text: str) -> str:
+    """For an ACL that is made: brokers compare addresses in Java's words, and look up no names."""
+    if text == WILDCARD:
+        return text
+    try:
+        ip_address(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is no address: ACLs know no names and no networks, and * is any") from None
+    return host_address(text)
 
 
 def resources(options: Namespace) -> list[Resource]:

@@ -111,7 +111,8 @@ def make_server(options: Namespace, now: datetime) -> int:
 
     authority = load_authority(options.dir)
     made = new_server(authority, hosts=options.host, now=now, days=options.days, key=new_key(options.key_type))
-    path = options.dir / f"{file_stem(options.host[0])}.pem"
+    stem = file_stem(options.host[0], option="--host")
+    path = options.dir / f"{stem}.pem"
     password = _write_identity(path, made, options, force=options.force)
     trusted = (options.dir / AUTHORITY).resolve()
     print(f"\n{broker_settings(path.resolve(), trusted, password)}\n")
@@ -122,7 +123,7 @@ def make_server(options: Namespace, now: datetime) -> int:
 def make_client(options: Namespace, now: datetime) -> int:
     from moldau.security.tls.issuing import new_client, new_key
 
-    stem, authority = file_stem(options.name), load_authority(options.dir)
+    stem, authority = file_stem(options.name, option="--name"), load_authority(options.dir)
     made = new_client(authority, name=options.name, now=now, days=options.days, key=new_key(options.key_type))
     path = options.dir / f"{stem}.pem"
     password = _write_identity(path, made, options, force=options.force)

@@ -15,11 +15,11 @@ _STRANGE = re.compile(r"[^A-Za-z0-9._-]")
 AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
 
 
-def file_stem(name: str) -> str:
-    """A file name for a host or a user: *.example.org is _.example.org."""
+def file_stem(name: str, *, option: str) -> str:
+    """A file name for a host or a user, as an option named it: *.example.org is _.example.org."""
     stem = _STRANGE.sub("_", name).lstrip(".") or "_"
     if stem == "ca":
-        raise UsageError("Invalid value 'ca' for --name: the authority's files have that name")
+        raise UsageError(f"Invalid value {name!r} for {option}: the authority's files have that name")
     return stem
 
 

@@ -11,6 +11,7 @@ from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.output import TABLE, add_output_option, print_rows
 from moldau.cli.quotas.words import (
     TYPES,
+    USER,
     Entity,
     entity_words,
     known_key,
@@ -93,6 +94,8 @@ def set_quotas(options: Namespace) -> int:
     values = dict(pair(word) for word in others)
     if not entity or not values:
         raise UsageError("expected an entity and what to set, such as user=alice producer_byte_rate=1MiB")
+    if (user := entity.get(USER) or "").startswith("User:"):
+        raise UsageError(f"user={user}: quotas name users without their type; use user={user.removeprefix('User:')}")
     with open_cluster(options) as client:
         alter(client, entity, [OpData(key, value) for key, value in values.items()])
     print(f"set {shown_entity(entity)} {shown_values(values)}")

@@ -141,17 +141,24 @@ def _check(security: ListenerSecurity) -> None:
         _check_mechanisms(security)
 
 
+def _check_least(security: ListenerSecurity, key: str, least: int, mechanism: str | None = None) -> None:
+    if (found := security.int(key, mechanism)) < least:
+        raise ConfigError(security.key_of(key, mechanism), found, f"Value must be at least {least}")
+
+
 def _check_mechanisms(security: ListenerSecurity) -> None:
     key, found = security.key_of("sasl.enabled.mechanisms"), security.mechanisms
     name = security.listener.name
     allowed = f"listener {name} needs some of {', '.join(MECHANISMS)}"
     if not found:
         raise ConfigError(key, "", allowed)
+    _check_least(security, "sasl.server.max.receive.size", 1)
     for mechanism in found:
         if mechanism not in MECHANISMS:
             raise ConfigError(key, ",".join(found), f"{allowed}; {mechanism} is not supported yet")
         for each in MECHANISM_KEYS:
             security.value(each, mechanism)
+        _check_least(security, "connections.max.reauth.ms", 0, mechanism)
     if "PLAIN" in found and security.text(JAAS_CONFIG, "PLAIN") is None:
         key = security.key_of(JAAS_CONFIG, "PLAIN")
         users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="her password";'

@@ -66,6 +66,10 @@ def unsupported(key: str, value: str) -> ConfigError | None:
     if subject(key) == _JAAS and value.strip() and not _of_mechanism(key):
         allowed = f"a broker's logins are configured by listener.name.<listener>.<mechanism>.{_JAAS}"
         return ConfigError(key, shown(key, value), allowed)
+    meant = _in_lower_case(key)
+    if key != meant:
+        allowed = f"Kafka takes names of listeners and mechanisms in lower case alone, and not this key; use {meant}"
+        return ConfigError(key, shown(key, value), allowed)
     why = refusal(subject(key))
     if why is None or _asks_for_nothing(subject(key), value, why):
         return None
@@ -83,6 +87,14 @@ def refuse_unsupported(values: Mapping[str, str]) -> None:
 def _of_mechanism(key: str) -> bool:
     """Whether the key has the prefix of a listener, and then that of a mechanism."""
     return key.startswith(_LISTENER) and key.removeprefix(_LISTENER).removesuffix(f".{_JAAS}").count(".") == 1
+
+
+def _in_lower_case(key: str) -> str:
+    """A listener's key of TLS or SASL as it counts: with any other spelling it protects nothing, without a word."""
+    if not key.startswith(_LISTENER) or subject(key) not in SECURING:
+        return key
+    prefix = key.removesuffix(subject(key))
+    return prefix.lower() + subject(key)
 
 
 def _asks_for_nothing(key: str, text: str, why: Refusal) -> bool:

@@ -9,8 +9,10 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
 
 from moldau.broker.context import Services
+from moldau.broker.network.listener import descriptors_for_connections
 from moldau.broker.network.secured.door import SecuredDoor
 from moldau.broker.network.secured.handshakes import ListenerTls
+from moldau.broker.network.secured.strangers import Strangers
 from moldau.controller.image import ClusterImage
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
@@ -43,11 +45,11 @@ def open_doors(services: Services, running: AsyncExitStack) -> dict[str, Secured
     executor = ThreadPoolExecutor(min(THREADS_MAX, os.cpu_count() or 1), thread_name_prefix="moldau-secured")
     running.callback(executor.shutdown)
     certificates = Certificates(lambda: services.config, executor)
-    doors = {}
+    doors, strangers = {}, Strangers(descriptors_for_connections())
     for security in secured(services.config):
         tls = _listener_tls(security, services, certificates, executor) if security.uses_tls else None
         known = logins(security, services, executor, running) if security.uses_sasl else None
-        doors[security.listener.name] = SecuredDoor(tls, known)
+        doors[security.listener.name] = SecuredDoor(tls, known, strangers)
     _follow(services, certificates, running)
     return doors
 

@@ -29,6 +29,9 @@ NONCE_BYTES = 24
 MS = 1_000
 _SCRAM = {each.mechanism_name: each for each in ScramMechanism}
 _URL = "sasl.oauthbearer.jwks.endpoint.url"
+_REFRESH = "sasl.oauthbearer.jwks.endpoint.refresh.ms"
+_BACKOFF = "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"
+_BACKOFF_MAX = "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"
 
 
 def check_logins(security: ListenerSecurity) -> None:
@@ -109,7 +112,7 @@ def _token_server(security: ListenerSecurity, running: AsyncExitStack) -> Callab
 
 
 def _keys(security: ListenerSecurity) -> TokenKeys:
-    from moldau.node.securing.token_keys import TokenKeys
+    from moldau.node.securing.token_keys import REFRESH_S_MIN, RETRY_S_MIN, TokenKeys
     from moldau.security.sasl.oauthbearer.token import ClaimRules
 
     def text(key: str) -> str | None:
@@ -127,14 +130,11 @@ def _keys(security: ListenerSecurity) -> TokenKeys:
         scope_claim=text("sasl.oauthbearer.scope.claim.name") or "scope",
         sub_claim=text("sasl.oauthbearer.sub.claim.name") or "sub",
     )
-    backoff = (
-        seconds("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
-        seconds("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
-    )
+    backoff = (max(RETRY_S_MIN, seconds(_BACKOFF)), max(RETRY_S_MIN, seconds(_BACKOFF_MAX)))
     return TokenKeys(
         text(_URL) or "",
         rules,
-        refresh_s=seconds("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+        refresh_s=max(REFRESH_S_MIN, seconds(_REFRESH)),
         backoff_s=backoff,
     )
 
@@ -146,6 +146,9 @@ def _check_keys(security: ListenerSecurity) -> None:
     key, url = security.key_of(_URL, OAUTHBEARER), security.text(_URL, OAUTHBEARER) or ""
     if not is_url(url):
         raise ConfigError(key, url, "an https: or file: URL of a JSON Web Key Set")
+    for name, least in ((_REFRESH, 1), (_BACKOFF, 0), (_BACKOFF_MAX, 0)):  # as Apache Kafka's
+        if (found := security.int(name, OAUTHBEARER)) < least:
+            raise ConfigError(security.key_of(name, OAUTHBEARER), found, f"Value must be at least {least}")
     if url.startswith("file:"):  # what is on another host may come later
         try:
             fetch_validator(url, ClaimRules())

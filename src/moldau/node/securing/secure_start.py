@@ -12,6 +12,8 @@ from pathlib import Path
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigConflict
+from moldau.core.config.listener_security import TLS_STORE_KEYS
+from moldau.core.config.settings import is_for_listener, subject
 from moldau.node.securing.first_users import StandingUser
 from moldau.security.jaas import SCRAM_MODULE, jaas_config_key, login_line
 from moldau.security.starter.clients import MECHANISM, PROTOCOL, Login, properties_text, python_text
@@ -97,6 +99,11 @@ def refuse_ways_around(config: BrokerConfig) -> None:
     for key in (*ours, *_OURS_ALONE):
         if key not in _USERS_OWN and given.get(key) != ours.get(key):
             raise ConfigConflict(key, None, f"{OPTION} decides about {key}; leave out one of them")
+    decided = {*ours, *_OURS_ALONE} - {*_USERS_OWN}
+    for key in given.keys() - ours.keys():
+        found = subject(key)
+        if found in TLS_STORE_KEYS or (found in decided and is_for_listener(key)):
+            raise ConfigConflict(key, None, f"{OPTION} decides about {found}; leave out {key}, or {OPTION}")
 
 
 def standing_users(folder: Path) -> list[StandingUser]:

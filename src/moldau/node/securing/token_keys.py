@@ -19,6 +19,7 @@ from time import monotonic
 from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, OpenerDirector, UnknownHandler, url2pathname
 
+from moldau.core.host_names import is_certain_name
 from moldau.core.limits import KIB, MIB
 from moldau.security.sasl.oauthbearer.jwks import InvalidJwks, JwtValidator, read_jwks
 from moldau.security.sasl.oauthbearer.token import BearerToken, ClaimRules, InvalidToken
@@ -28,6 +29,8 @@ LOGGER = logging.getLogger(__name__)
 FETCH_S_MAX = 10.0
 PIECE_BYTES = 64 * KIB
 JWKS_BYTES_MAX = MIB  # a hundred keys are some hundred kilobytes
+REFRESH_S_MIN = 1.0  # each fetch reads the system's authorities anew, which takes a core some hundredths of a second
+RETRY_S_MIN = 0.1  # Kafka's default: its 0 means not to wait, which would take a core while an issuer is down
 EARLIER_S_MIN = 60.0  # between two fetches that tokens ask for: anybody can name a key that is nowhere
 
 
@@ -36,8 +39,16 @@ class NoKeys(Exception):
 
 
 def is_url(url: str) -> bool:
-    parts = urlsplit(url)
-    return (parts.scheme == "https" and bool(parts.hostname)) or (parts.scheme == "file" and bool(parts.path))
+    """Of a file, or of a host that there could be: whether it answers is known later."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:  # half an IPv6 address, or a port that is no number
+        return False
+    if parts.scheme == "file":
+        return bool(parts.path)
+    is_clean = url.isprintable() and " " not in url
+    return parts.scheme == "https" and port != 0 and is_clean and (":" in host or is_certain_name(host))
 
 
 def fetch(url: str) -> bytes:

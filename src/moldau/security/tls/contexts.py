@@ -18,7 +18,7 @@ from moldau.security.tls import pem
 from moldau.security.tls.certificates import Certificate
 from moldau.security.tls.cipher_suites import KEY as SUITES_KEY
 from moldau.security.tls.cipher_suites import parse_suites
-from moldau.security.tls.settings import NONE, PROTOCOLS, REQUESTED, REQUIRED, TlsConfigError, TlsSettings
+from moldau.security.tls.settings import NONE, PROTOCOLS, REQUESTED, REQUIRED, TlsConfigError, TlsSettings, naming_files
 from moldau.security.tls.stores import KeyStore, TrustStore, load_keystore, load_truststore
 
 PASSWORD_BYTES_MAX = 1_024  # OpenSSL's own limit
@@ -44,6 +44,11 @@ class LoadedTls:
 
 def server_tls(settings: TlsSettings, *, now_s: float) -> LoadedTls:
     """For a listener. Raises TlsConfigError."""
+    with naming_files(settings):
+        return _server_tls(settings, now_s)
+
+
+def _server_tls(settings: TlsSettings, now_s: float) -> LoadedTls:
     context = SSLContext(ssl.PROTOCOL_TLS_SERVER)
     keys, trust = load_keystore(settings), load_truststore(settings)
     if keys is None:
@@ -63,6 +68,11 @@ def server_tls(settings: TlsSettings, *, now_s: float) -> LoadedTls:
 
 def client_tls(settings: TlsSettings, *, now_s: float) -> LoadedTls:
     """For connections to brokers. Raises TlsConfigError."""
+    with naming_files(settings):
+        return _client_tls(settings, now_s)
+
+
+def _client_tls(settings: TlsSettings, now_s: float) -> LoadedTls:
     context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     algorithm = (settings.endpoint_identification_algorithm or "").lower()
     if algorithm not in ("", _HTTPS):

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from moldau.core.host_names import is_certain_name
 from moldau.security.tls.certificates import InvalidRequest
 
 P256, RSA2048, RSA4096 = "P-256", "RSA-2048", "RSA-4096"
@@ -176,13 +177,17 @@ def _leaf_builder(
 def _builder(key: PrivateKey, subject: x509.Name, now: datetime, days: int) -> x509.CertificateBuilder:
     if days < 1:
         raise InvalidRequest(f"{days} days; at least one is needed")
+    try:
+        ends = now + timedelta(days=days)
+    except OverflowError:
+        raise InvalidRequest(f"{days} days; the years of a certificate end with 9999") from None
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _BACKDATED)
-        .not_valid_after(now + timedelta(days=days))
+        .not_valid_after(ends)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
@@ -198,7 +203,7 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ip_address(host.strip("[]")))
     except ValueError:
         pass
-    try:
-        return x509.DNSName(host.removeprefix("*.").encode("idna").decode() if "*." not in host else host)
-    except (UnicodeError, ValueError):
-        raise InvalidRequest(f"{host!r} is no host name") from None
+    name = host.removeprefix("*.")
+    if not is_certain_name(name):
+        raise InvalidRequest(f"{host!r} is no host: one name or one address, without a port and without https://")
+    return x509.DNSName(host.removesuffix(name) + name.encode("idna").decode())

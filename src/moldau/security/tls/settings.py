@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -17,6 +18,7 @@ class TlsConfigError(Exception):
 
     def __init__(self, key: str, what: str) -> None:
         self.key = key
+        self.what = what
         super().__init__(f"{key}: {what}")
 
 
@@ -48,3 +50,19 @@ class TlsSettings:
 
 def key_of(name: str) -> str:
     return PREFIX + name.replace("_", ".")
+
+
+@contextmanager
+def naming_files(settings: TlsSettings) -> Iterator[None]:
+    """Errors of what is in a file name it: one listener may have another file than the next."""
+    try:
+        yield
+    except TlsConfigError as wrong:
+        of_keys = {
+            "ssl.keystore.location": settings.keystore_location,
+            "ssl.truststore.location": settings.truststore_location,
+        }
+        path = of_keys.get(wrong.key)
+        if path is None or path in wrong.what:
+            raise
+        raise TlsConfigError(wrong.key, f"{path}: {wrong.what}") from None

@@ -61,7 +61,7 @@ def load_keystore(settings: TlsSettings) -> KeyStore | None:
             raise TlsConfigError(_PASSWORD, "not for PEM, whose key may have a password of its own: ssl.key.password")
         found = _blocks(_text(content, _LOCATION, location), _LOCATION)
         return _pem_keystore(found, found, key_from=_LOCATION, chain_from=_LOCATION)
-    _refuse_jks(content, location, _LOCATION)
+    _refuse_others(content, location, _LOCATION, kind)
     return _pkcs12_keystore(content, settings, location)
 
 
@@ -85,7 +85,7 @@ def load_truststore(settings: TlsSettings) -> TrustStore | None:
             raise TlsConfigError(_TRUST_PASSWORD, "not for PEM, which has none; remove it")
         text = _text(content, _TRUST_LOCATION, location)
         return TrustStore(_certificates(_blocks(text, _TRUST_LOCATION), _TRUST_LOCATION))
-    _refuse_jks(content, location, _TRUST_LOCATION)
+    _refuse_others(content, location, _TRUST_LOCATION, kind)
     return _pkcs12_truststore(content, password, location)
 
 
@@ -96,8 +96,12 @@ def _store_type(given: str, key: str) -> str:
     return kind
 
 
-def _refuse_jks(content: bytes, location: str, key: str) -> None:
+def _refuse_others(content: bytes, location: str, key: str, kind: str) -> None:
     """By what is in the file: Java reads PKCS12 under either name, and so do users of Kafka's default, JKS."""
+    if content.lstrip().startswith(b"-----BEGIN"):
+        of_type = key.removesuffix("location") + "type"
+        default = ", Kafka's default" if kind == JKS else ""
+        raise TlsConfigError(of_type, f"{kind}{default}, and {location} is PEM; set {of_type}=PEM")
     if content.startswith(_JKS_MAGICS):
         made = os.path.splitext(location)[0] + ".p12"
         store = key.removesuffix(".location")

@@ -15,6 +15,7 @@ from moldau.broker.network.inbox import Inbox
 from moldau.broker.network.outbox import Outbox, Part
 from moldau.broker.network.refusals import Refusals
 from moldau.broker.network.secured.login_inbox import LoginInbox
+from moldau.broker.network.secured.strangers import LOGIN_S_MAX, Strangers
 from moldau.broker.network.turns import Turns
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.broker.requests.logging_in import LoginGate
@@ -25,7 +26,7 @@ from moldau.security.tls.session import TlsSession
 
 
 class SecuredConnection(Connection):
-    __slots__ = ("_awaits_turn", "_gate", "_session")
+    __slots__ = ("_awaits_turn", "_deadline", "_gate", "_session", "_strangers")
 
     def __init__(
         self,
@@ -40,10 +41,17 @@ class SecuredConnection(Connection):
         loop: asyncio.AbstractEventLoop,
         on_close: Callable[[Any], None],
         scratch: memoryview,
+        strangers: Strangers,
+        until_s: float,
     ) -> None:
-        """`scratch` is for what is encrypted, and is shared by the connections of a loop."""
+        """`scratch` is for what is encrypted, and is shared by the connections of a loop.
+
+        Who has to log in has to have done so by `until_s` of the loop's time.
+        """
         self._gate = gate
         self._awaits_turn = False
+        self._strangers = strangers
+        self._deadline: asyncio.TimerHandle | None = None
         self._session = stream if isinstance(stream, TlsSession) else None
         outbox = None if self._session is None else cast("Outbox", TlsOutbox(self._session, scratch))
         super().__init__(
@@ -59,6 +67,8 @@ class SecuredConnection(Connection):
         )
         if gate is not None:
             gate.on_login = self._logged_in
+            self._deadline = loop.call_at(until_s, self.give_up, f"no login within {LOGIN_S_MAX:.0f} s")
+            strangers.add(self)
         if isinstance(inbox, LoginInbox):
             inbox.on_evicted = self._evicted
         self._receive_pending_soon()  # what came with the last words of the handshake
@@ -66,20 +76,28 @@ class SecuredConnection(Connection):
     def close(self) -> None:
         if isinstance(self._inbox, LoginInbox):
             self._inbox.on_evicted = None
+        self._is_no_stranger()
         super().close()
 
     def _evicted(self) -> None:
         """What it sent is gone, so nothing more is read. Closed in the next turn: another connection has this one."""
         self._reading = False
         self._loop.remove_reader(self._socket.fileno())
-        self._loop.call_soon(self._give_up, "others before a login need the memory of its frame, and it began first")
+        self._loop.call_soon(self.give_up, "others before a login need the memory of its frame, and it began first")
 
-    def _give_up(self, why: str) -> None:
+    def give_up(self, why: str) -> None:
         if not self.closed:
             self._refusals.not_admitted(self.peer, why)
             self.close()
 
+    def _is_no_stranger(self) -> None:
+        self._strangers.discard(self)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
     def _logged_in(self, principal: Principal) -> None:
+        self._is_no_stranger()
         self.peer = replace(self.peer, principal=principal)
 
     def _take_answer(self) -> bool:

@@ -11,6 +11,7 @@ from moldau.broker.network.listener import Guest, Hall
 from moldau.broker.network.secured.connection import SecuredConnection
 from moldau.broker.network.secured.handshakes import Handshake, ListenerTls
 from moldau.broker.network.secured.login_inbox import LoginInbox, LoginMemory
+from moldau.broker.network.secured.strangers import LOGIN_S_MAX, Strangers
 from moldau.broker.requests.logging_in import LoginGate, Logins
 from moldau.security.principals import Principal
 from moldau.security.tls.outbox import new_scratch
@@ -21,21 +22,29 @@ from moldau.security.tls.session import TlsSession
 class SecuredDoor:
     tls: ListenerTls | None
     logins: Logins | None
+    strangers: Strangers = field(default_factory=Strangers)
     _scratch: memoryview = field(default_factory=new_scratch)
     _login_memory: LoginMemory = field(default_factory=LoginMemory)
 
     def let_in(self, sock: socket.socket, peer: Peer, hall: Hall) -> Guest:
+        strangers, until_s = self.strangers, hall.loop.time() + LOGIN_S_MAX
         if self.tls is None:
-            return self._connect(sock, peer, hall)
+            return self._connect(sock, peer, hall, until_s)
 
         def done(handshake: Handshake, session: TlsSession, principal: Principal) -> None:
-            hall.on_secured(handshake, self._connect(session, replace(peer, principal=principal), hall))
+            strangers.discard(handshake)
+            known = replace(peer, principal=principal)
+            hall.on_secured(handshake, self._connect(session, known, hall, until_s))
 
-        return Handshake(
-            sock, peer, self.tls, refusals=hall.refusals, loop=hall.loop, on_close=hall.on_close, on_done=done
-        )
+        def closed(handshake: Handshake) -> None:
+            strangers.discard(handshake)
+            hall.on_close(handshake)
 
-    def _connect(self, stream: socket.socket | TlsSession, peer: Peer, hall: Hall) -> SecuredConnection:
+        begun = Handshake(sock, peer, self.tls, refusals=hall.refusals, loop=hall.loop, on_close=closed, on_done=done)
+        strangers.add(begun)
+        return begun
+
+    def _connect(self, stream: socket.socket | TlsSession, peer: Peer, hall: Hall, until_s: float) -> SecuredConnection:
         frame_bytes_max = hall.allowed.frame_bytes_max
         inbox, gate = Inbox(hall.scratch, frame_bytes_max=frame_bytes_max, budget=hall.budget), None
         if self.logins is not None:
@@ -54,4 +63,6 @@ class SecuredDoor:
             loop=hall.loop,
             on_close=hall.on_close,
             scratch=self._scratch,
+            strangers=self.strangers,
+            until_s=until_s,
         )

@@ -95,7 +95,14 @@ class FakeCredentials:
     """Credentials of users that don't exist: the same for a name whenever and wherever it is asked for.
 
     All brokers of a cluster need the same secret, or the salts of two of them tell. Each looks like the credential of
-    somebody who exists: which of the shapes that there are it has depends on the name.
+    somebody who exists: which of the shapes that there are it has depends on the name, and on nothing else as long as
+    the shapes stay the same. Real users of a shape that no made-up one has would stand out at the first look.
+
+    Who asks again and again sees more, for a real user's challenge changes only with the password. So a name has the
+    shape of the highest keyed hash: of n shapes, one that is added takes each (n + 1)th name to itself, and one that is
+    removed gives its own names to others, and nobody else's challenge changes. A name that changes does so as if
+    its password had been set anew: its salt has nothing of the one before. What is left to see is that many change in
+    the same moment, once for each first user of a kind of tool or of a number of iterations.
     """
 
     secret: bytes = field(repr=False)
@@ -103,9 +110,12 @@ class FakeCredentials:
 
     def credential(self, user: str, mechanism: ScramMechanism) -> ScramCredential:
         asked = f"{mechanism.mechanism_name} {user}".encode()
-        shapes = self.shapes.get(mechanism) or (KAFKA_SHAPE,)
-        shape = shapes[int.from_bytes(hmac.digest(self.secret, b"shape " + asked, "sha256"), "big") % len(shapes)]
-        chance = hmac.digest(self.secret, b"salt " + asked, "sha256")
+        of_shapes = [
+            (hmac.digest(self.secret, b"shape %d %d " % shape + asked, "sha256"), shape)
+            for shape in self.shapes.get(mechanism) or (KAFKA_SHAPE,)
+        ]
+        chance, shape = max(of_shapes)
+        chance = hmac.digest(self.secret, b"salt " + chance, "sha256")
         random = hashlib.shake_256(chance).digest(shape.salt_bytes)
         salt = random or kafka_salt(int.from_bytes(chance, "big"))
         key = hmac.digest(self.secret, b"key " + asked, mechanism.hash_name)

@@ -23,7 +23,7 @@ def test_an_archive_is_used_if_it_is_there(tmp_path: Path) -> None:
     assert java_options(kept) == QUICK
     kept.parent.mkdir()
     kept.touch()
-    assert java_options(kept)[2:] == (QUIET, f'"-XX:SharedArchiveFile={kept}"')
+    assert java_options(kept) == (*QUICK, QUIET, f'"-XX:SharedArchiveFile={kept}"')
     assert java_options(None) == QUICK
 
 
