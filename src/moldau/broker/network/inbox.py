@@ -20,7 +20,7 @@ PRODUCE = 0
 FRAME_BYTES_MIN = 8  # key, version and correlation id: a request with less can't even be answered with an error
 _SIZE = Struct(">i")
 _FIRST_BYTES = 4 * limits.KIB
-_GROWTH_BYTES_MAX = 4 * limits.MIB
+GROWTH_BYTES_MAX = 4 * limits.MIB
 
 
 class Inbox:
@@ -34,6 +34,7 @@ class Inbox:
         "_budget",
         "_end",
         "_frame_bytes_max",
+        "_growth_bytes_max",
         "_own",
         "_scratch",
         "_taken_bytes",
@@ -59,6 +60,7 @@ class Inbox:
         self._at = 0
         self._end = 0
         self._frame_bytes_max = frame_bytes_max
+        self._growth_bytes_max = GROWTH_BYTES_MAX
 
     def space(self) -> memoryview:
         """Where the next bytes go. Valid until `received`."""
@@ -152,7 +154,7 @@ class Inbox:
             own = bytearray(size if self._take(size) else left)
             own[:left] = self._view[self._at : self._end]
         else:
-            room = max(0, min(wanted - left, 4 * left, _GROWTH_BYTES_MAX))
+            room = max(0, min(wanted - left, 4 * left, self._growth_bytes_max))
             if not self._take(left + room):
                 return False
             own = self._grown(self._own, room)

@@ -38,6 +38,7 @@ _THROTTLED_MAX = 100  # connections of hosts that connect too fast, which are he
 _WORK_S_MAX = 20.0  # for requests under way when the broker stops: 10,000 partitions are made in 13 s
 _SEND_S_MAX = 2.0  # for their answers, which a client may never read
 _MAPPED_IPV4 = "::ffff:"
+_ACCEPT_S_MAX = 0.0005  # in one turn: whoever waits to be let in is told of again
 _SWEEPS_PER_IDLE_TIME = 10
 _SWEEP_S_MAX = 5.0
 _STALL_S_MAX = 30.0  # silence in the middle of a large frame, while others wait for the memory that it holds
@@ -197,8 +198,9 @@ class Listener:
     def _accept(self) -> None:
         assert self._socket is not None
         assert self._loop is not None
+        until_s = monotonic() + _ACCEPT_S_MAX
         for _ in range(_ACCEPTS_PER_TURN if self._door is None else _SECURED_ACCEPTS_PER_TURN):
-            if self._must_wait():
+            if self._must_wait() or monotonic() >= until_s:
                 return
             try:
                 sock, address = self._socket.accept()

@@ -80,7 +80,7 @@ class SecuredConnection(Connection):
         super().close()
 
     def _evicted(self) -> None:
-        """What it sent is gone, so nothing more is read. Closed in the next turn: another connection has this one."""
+        """What it sent is gone, so nothing more is read. Closed in its turn: another connection has this one."""
         self._reading = False
         self._loop.remove_reader(self._socket.fileno())
         self._loop.call_soon(self.give_up, "others before a login need the memory of its frame, and it began first")

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Final
 
 from moldau.broker.network.frame_budget import FrameBudget
-from moldau.broker.network.inbox import FRAME_BYTES_MIN, Inbox
+from moldau.broker.network.inbox import FRAME_BYTES_MIN, GROWTH_BYTES_MAX, Inbox
 from moldau.core.errors import ProtocolViolation
 from moldau.core.limits import KIB, MIB
 from moldau.wire.frame import SIZE_BYTES
@@ -19,6 +19,7 @@ from moldau.wire.frame import SIZE_BYTES
 TOKEN_BYTES_MIN = 1  # of SaslHandshake v0, without a header
 LOGINS_BYTES_MAX: Final = 16 * MIB  # of a listener's frames before a login that have not arrived whole
 RECEIVED_AT_ONCE_MAX: Final = 16 * KIB  # each turn of a stranger is short, and an honest login needs no second one
+STRANGERS_GROWTH_BYTES_MAX: Final = 2 * RECEIVED_AT_ONCE_MAX  # new memory is found page by page, which takes a while
 FREE_LOGIN_BYTES: Final = 4 * KIB  # a buffer up to this size is not counted: passwords and most tokens need no more
 _SIZE = Struct(">i")
 
@@ -64,12 +65,14 @@ class LoginInbox(Inbox):
         self._bytes_min = FRAME_BYTES_MIN
         self._bytes_max: int | None = frame_bytes_max
         self._is_stranger = True
+        self._growth_bytes_max = STRANGERS_GROWTH_BYTES_MAX
 
     def expect(self, bytes_max: int | None, *, is_token: bool, is_known: bool) -> None:
         """How long the next frame may be; None where the limit of a client that has logged in holds."""
         if is_known:
             self._memory.give_back(self)
         self._is_stranger = not is_known
+        self._growth_bytes_max = GROWTH_BYTES_MAX if is_known else STRANGERS_GROWTH_BYTES_MAX
         self._bytes_max = bytes_max
         self._bytes_min = TOKEN_BYTES_MIN if is_token else FRAME_BYTES_MIN
         self._frame_bytes_max = self._logged_in_bytes_max if bytes_max is None else bytes_max
