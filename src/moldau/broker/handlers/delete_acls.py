@@ -30,7 +30,8 @@ async def delete_acls(request: DeleteAclsRequest, context: Context) -> DeleteAcl
     authorization = context.services.authorization
     if authorization is None:
         disabled = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-        return DeleteAclsResponse(filter_results=[disabled] * len(request.filters))
+        response = DeleteAclsResponse(filter_results=[disabled] * len(request.filters))
+        return response if len(request.filters) <= ROWS_MAX else await encoded(lambda: response, context)
     filters = [acl_filter(each) for each in request.filters]
     refuse_repetition(filters)
     controller, long_work = context.services.controller, context.services.long_work

@@ -14,6 +14,7 @@ from moldau.core.ids import AclId, random_uuid
 from moldau.core.limits import ACLS_PER_REQUEST_MAX
 from moldau.security.acls.bindings import Acl, AclFilter, acl_problem, filter_problem
 
+FILTERS_MAX = 2_000  # in one decision, however few ACLs there are
 COMPARISONS_MAX = 30_000  # of filters with ACLs in one decision, which take the loop three milliseconds
 TOO_MANY = "Unable to perform excessively large batch operation."
 
@@ -82,7 +83,7 @@ def portions(filters: Sequence[AclFilter], acls: int) -> Iterator[list[AclFilter
     comparisons = 0
     for each in filters:
         count = acls if each.only() is None else 1
-        if some and comparisons + count > COMPARISONS_MAX:
+        if some and (comparisons + count > COMPARISONS_MAX or len(some) == FILTERS_MAX):
             yield some
             some, comparisons = [], 0
         some.append(each)
