@@ -15,6 +15,7 @@ from moldau.cli.kafka.verifiable.events import StopRequest, tell
 from moldau.cli.librdkafka import cluster_metadata, kafka_error, open_client
 from moldau.cli.parsing import Parser, whole
 from moldau.core.clock import SystemClock
+from moldau.core.topic_names import topic_name_problem
 
 EXAMPLES = """\
 examples:
@@ -29,6 +30,7 @@ INT_MAX = 2**31 - 1
 WAIT_S = 0.1
 FLUSH_S = 120.0
 # Java's classes for what brokers and clients refuse, where their names don't follow from the error's.
+_NOT_THERE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
 _CLASSES: Mapping[int, str] = {
     KafkaError.TOPIC_EXCEPTION: "InvalidTopicException",
     KafkaError.UNKNOWN_TOPIC_OR_PART: "UnknownTopicOrPartitionException",
@@ -44,6 +46,13 @@ _CLASSES: Mapping[int, str] = {
     KafkaError.INVALID_MSG: "CorruptRecordException",
     KafkaError._TRANSPORT: "NetworkException",
 }
+
+
+def exception_name(code: int, topic: str) -> str:
+    """librdkafka may have given up a topic that can't be before it hears why."""
+    if code in _NOT_THERE and topic_name_problem(topic) is not None:
+        code = KafkaError.TOPIC_EXCEPTION
+    return _CLASSES.get(code, "KafkaException")
 
 
 def main(arguments: list[str]) -> int:
@@ -115,7 +124,7 @@ class _Run:
                 place = {"offset": message.offset(), "topic": topic, "partition": message.partition()}
                 tell("producer_send_success", key=key, value=value, **place)
             elif error is not None:
-                name = f"class org.apache.kafka.common.errors.{_CLASSES.get(error.code(), 'KafkaException')}"
+                name = f"class org.apache.kafka.common.errors.{exception_name(error.code(), topic)}"
                 tell("producer_send_error", topic=topic, key=key, value=value, exception=name, message=error.str())
 
         return report
