@@ -73,7 +73,7 @@ def test_tickets_of_kinit_are_enough(
 def test_a_tool_of_librdkafka_says_that_it_can_not(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """The wheels of confluent-kafka come without GSSAPI."""
     file = java_file(tmp_path / "client.properties", "useTicketCache=true")
-    ended = run_tool(address(broker), "topics", "list", "--command-config", file)
+    ended = run_tool(address(broker), "produce", "orders", "--command-config", file)
     (line,) = ended.stderr.splitlines()
     assert "No provider for SASL mechanism GSSAPI" in line
     assert ended.returncode != 0

@@ -113,7 +113,6 @@ ALL_OF_A_TYPE = """
 --describe --entity-type brokers
 --describe --entity-type brokers --all
 --describe --broker-defaults
---describe --entity-type groups
 --describe --entity-type client-metrics
 --describe --broker 99
 """
@@ -160,6 +159,14 @@ def test_configs(tools: Tools, new_topic: NewTopic, session: str) -> None:
 def test_everything_that_has_configurations(tools: Tools, new_topic: NewTopic, line: str) -> None:
     new_topic(2)
     assert told_by_us(tools, "configs", line)[:2] == told_by_kafka(tools, "configs", line)[:2]
+
+
+def test_configurations_of_all_groups(tools: Tools) -> None:
+    """Those that there are of other tests, in the order in which the broker has them or another."""
+    (is_done, ours, *_), (is_done_there, apaches, *_) = (
+        told(tools, "configs", "--describe --entity-type groups") for told in (told_by_us, told_by_kafka)
+    )
+    assert (is_done, sorted(ours)) == (is_done_there, sorted(apaches))
 
 
 def test_topics_of_the_whole_cluster(tools: Tools, new_topic: NewTopic) -> None:
