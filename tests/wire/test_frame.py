@@ -10,12 +10,12 @@ from moldau.wire.api import ApiKey
 from moldau.wire.frame import (
     RequestHeader,
     has_flexible_header,
-    read_request_header,
     read_response_header,
     request_parts,
     response_parts,
 )
 from moldau.wire.messages import ApiVersionsResponse, ProduceResponse
+from moldau.wire.request_header import read_request_header
 from moldau.wire.varint import write_uvarint
 
 FLEXIBLE = memoryview(b"\0\0\0\x09\0\0\0\x2a\0\2me\0body")

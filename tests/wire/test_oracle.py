@@ -58,7 +58,7 @@ def named(name: str, value: Any) -> tuple[str, Any]:
         return "log_append_time_ms", -1
     if name == "id_":  # `id` is a builtin function
         name = "id"
-    if (name == "id" or name.endswith(("topic_id", "directory_id"))) and value is None:
+    if (name == "id" or name.endswith(("topic_id", "directory_id", "client_instance_id"))) and value is None:
         return name, ZERO_UUID
     return name, as_ours(value)
 

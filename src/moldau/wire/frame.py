@@ -8,20 +8,19 @@ ApiVersions always has version 0: the client that reads it can't know yet what t
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from moldau.core.errors import ProtocolViolation, Truncated
+from moldau.core.errors import Truncated
 from moldau.wire.api import ApiKey
 from moldau.wire.decoding import skip_tags
-from moldau.wire.messages.registry import FLEXIBLE_FROM
 from moldau.wire.schema import Message
 
 SIZE_BYTES = 4
 
-_REQUEST = struct.Struct(">hhih")
+REQUEST_START = struct.Struct(">hhih")
 _RESPONSE = struct.Struct(">ii")
 _RESPONSE_FLEXIBLE = struct.Struct(">iib")
 
@@ -31,35 +30,6 @@ class RequestHeader(Struct, frozen=True, gc=False):
     api_version: int
     correlation_id: int
     client_id: str | None
-
-
-def read_request_header(
-    view: memoryview, flexible_from: Mapping[int, int] = FLEXIBLE_FROM
-) -> tuple[RequestHeader, int]:
-    """The header at the start of a frame's content, and the position where the message begins.
-
-    `flexible_from` gives an api key's first flexible version. The header of a key it lacks is read as one of version 1,
-    which all headers begin with, so that the caller can say which key it was.
-    """
-    have = len(view)
-    if have < _REQUEST.size:
-        raise Truncated(needed=_REQUEST.size, have=have)
-    api_key, api_version, correlation_id, size = _REQUEST.unpack_from(view)
-    at = _REQUEST.size
-    client_id = None
-    if size >= 0:
-        end = at + size
-        if end > have:
-            raise Truncated(needed=end, have=have)
-        client_id = _text(view[at:end])
-        at = end
-    elif size != -1:
-        raise ProtocolViolation(f"a client id may not have a length of {size}")
-    # The client id keeps its old form in version 2 too: that way a broker can read the name of whoever speaks a
-    # version that it doesn't know.
-    if api_version >= flexible_from.get(api_key, api_version + 1):
-        at = skip_tags(view, at)
-    return RequestHeader(api_key, api_version, correlation_id, client_id), at
 
 
 def has_flexible_header(response: type[Message], version: int) -> bool:
@@ -89,15 +59,8 @@ def request_parts(header: RequestHeader, body_parts: Sequence[Any], *, is_flexib
     """A whole request frame, in buffers to be sent in order: for a follower's fetcher, and for tests."""
     client_id = b"" if header.client_id is None else header.client_id.encode()
     client_id_size = -1 if header.client_id is None else len(client_id)
-    start = _REQUEST.pack(header.api_key, header.api_version, header.correlation_id, client_id_size) + client_id
+    start = REQUEST_START.pack(header.api_key, header.api_version, header.correlation_id, client_id_size) + client_id
     if is_flexible:
         start += b"\0"
     size = len(start) + sum(map(len, body_parts))
     return [size.to_bytes(SIZE_BYTES, "big") + start, *body_parts]
-
-
-def _text(raw: memoryview) -> str:
-    try:
-        return str(raw, "utf-8")
-    except UnicodeDecodeError as wrong:
-        raise ProtocolViolation(f"a client id is not UTF-8: {wrong}") from None

@@ -56,14 +56,14 @@ def spans(payload: Buffer, count: int) -> Iterator[Span]:
     """Exactly `count` records that fill the payload; `InvalidRecord` comes out as soon as that turns out untrue."""
     at = 0
     for _ in range(count):
-        span = _read_span(payload, at)
+        span = read_span(payload, at)
         at = span.end
         yield span
     if at != len(payload):
         raise InvalidRecord("Incorrect declared batch size, records still remaining in file")
 
 
-def _read_span(payload: Buffer, start: int) -> Span:
+def read_span(payload: Buffer, start: int) -> Span:
     """Sizes are added up without a check each: a lie runs past the payload or misses the record's declared end.
 
     Single-byte varints, nearly all there are, are read in place; calls would double the cost.

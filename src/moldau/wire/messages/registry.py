@@ -72,6 +72,8 @@ REQUESTS: tuple[type[Message], ...] = (
     messages.RenewDelegationTokenRequest,
     messages.ExpireDelegationTokenRequest,
     messages.DescribeDelegationTokenRequest,
+    messages.GetTelemetrySubscriptionsRequest,
+    messages.PushTelemetryRequest,
 )
 
 RESPONSES: tuple[type[Message], ...] = (
@@ -138,6 +140,8 @@ RESPONSES: tuple[type[Message], ...] = (
     messages.RenewDelegationTokenResponse,
     messages.ExpireDelegationTokenResponse,
     messages.DescribeDelegationTokenResponse,
+    messages.GetTelemetrySubscriptionsResponse,
+    messages.PushTelemetryResponse,
 )
 
 # An api key's first version with compact lengths, which decides how its header is read.
