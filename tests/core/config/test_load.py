@@ -295,6 +295,22 @@ def test_a_variable_that_names_no_key_is_reported_unless_it_is_the_tools(caplog:
     assert caplog.messages == ["environment variables that name no configuration key are ignored: MOLDAU_NUM_PARTITONS"]
 
 
+def test_the_variables_of_opentelemetry_count(tmp_path: Path) -> None:
+    properties = tmp_path / "server.properties"
+    properties.write_text("otel.exporter.otlp.endpoint=http://file:4318\n")
+    theirs = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318", "OTEL_METRIC_EXPORT_INTERVAL": "5000"}
+    found = load_config(properties, theirs, {})
+    assert (found.otlp_endpoint, found.int("otel.metric.export.interval")) == ("http://all:4318", 5_000)
+    both = {**theirs, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://metrics/v1/metrics"}
+    assert load_config(properties, both, {}).otlp_endpoint == "http://metrics/v1/metrics"
+    ours = {**theirs, "MOLDAU_OTEL_EXPORTER_OTLP_ENDPOINT": "http://ours:4318"}
+    assert load_config(None, ours, {}).otlp_endpoint == "http://ours:4318"
+    for disabled in ({"OTEL_SDK_DISABLED": "true"}, {"OTEL_METRICS_EXPORTER": "none"}):
+        assert not load_config(None, {**theirs, **disabled}, {}).has_metrics
+    with pytest.raises(ConfigError, match="environment variable OTEL_EXPORTER_OTLP_ENDPOINT"):
+        load_config(None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"}, {})
+
+
 def test_the_variables_of_container_images_count(caplog: pytest.LogCaptureFixture) -> None:
     environment = {
         "KAFKA_NODE_ID": "7",

@@ -11,6 +11,7 @@ import moldau
 from moldau.core.config.broker import BROKER_CONFIGS, LISTENER_KEYS
 from moldau.core.config.group import GROUP_CONFIGS
 from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS
+from moldau.core.config.monitoring import MONITORING_CONFIGS
 from moldau.core.config.older_names import HONOURED, RENAMED
 from moldau.core.config.support import REFUSED, WITHOUT_EFFECT, refusal, without_effect
 from moldau.core.config.topic import TOPIC_CONFIGS
@@ -137,12 +138,14 @@ def test_the_code_reads_only_keys_that_are_defined() -> None:
         and "." in node.args[-1].value
     }
     assert len(read) > 50
-    assert sorted(key for _, key in read if key not in {**BROKER_CONFIGS, **METADATA_STORE_CONFIGS}) == []
+    defined = {*BROKER_CONFIGS, *METADATA_STORE_CONFIGS, *MONITORING_CONFIGS}
+    assert sorted(key for _, key in read if key not in defined) == []
 
 
-def test_every_key_of_a_metadata_service_has_a_reader() -> None:
-    assert [key for key in METADATA_STORE_CONFIGS if not has_reader(key)] == []
-    assert METADATA_STORE_CONFIGS.keys().isdisjoint(BROKER_CONFIGS)
+def test_every_key_of_our_own_has_a_reader() -> None:
+    for keys in (METADATA_STORE_CONFIGS, MONITORING_CONFIGS):
+        assert [key for key in keys if not has_reader(key)] == []
+        assert keys.keys().isdisjoint(BROKER_CONFIGS)
 
 
 def test_older_names_lead_to_keys_that_are_there() -> None:

@@ -34,6 +34,7 @@ from moldau.core.config.listeners import (
     parse_protocol_map,
 )
 from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS, metadata_service
+from moldau.core.config.monitoring import LISTENER, MONITORING_CONFIGS, HttpAddress, parse_http_address
 from moldau.core.config.topic import TopicConfig
 from moldau.core.limits import MIB
 
@@ -138,7 +139,9 @@ class BrokerConfig:
         effective = self.layers.effective()
         self._values: dict[str, ConfigValue] = {
             name: definition.parse(effective[name]) if name in effective else definition.default
-            for name, definition in (*BROKER_CONFIGS.items(), *METADATA_STORE_CONFIGS.items())
+            for name, definition in chain(
+                BROKER_CONFIGS.items(), METADATA_STORE_CONFIGS.items(), MONITORING_CONFIGS.items()
+            )
         }
         self._listener_values = _listener_values(effective)
         self._check_node_id(effective)
@@ -209,6 +212,22 @@ class BrokerConfig:
     @property
     def node_id(self) -> Integer:
         return self.int("node.id")
+
+    @property
+    def metrics_listener(self) -> HttpAddress | None:
+        """None where metrics are off."""
+        text = self.optional_text("metrics.listener")
+        return parse_http_address(LISTENER, text) if text else None
+
+    @property
+    def otlp_endpoint(self) -> str | None:
+        """Where metrics are sent; None where they are not."""
+        return self.optional_text("otel.exporter.otlp.endpoint") or None
+
+    @property
+    def has_metrics(self) -> bool:
+        """Whether anybody reads them."""
+        return self.metrics_listener is not None or self.otlp_endpoint is not None
 
     @property
     def log_dirs(self) -> tuple[str, ...]:

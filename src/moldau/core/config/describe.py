@@ -22,6 +22,7 @@ from moldau.core.config.broker import (
     BrokerLayers,
     listener_key,
 )
+from moldau.core.config.client_metrics import CLIENT_METRICS_CONFIGS
 from moldau.core.config.definitions import ConfigDef, ConfigSource, ConfigValue, format_value
 from moldau.core.config.group import GROUP_CONFIGS
 from moldau.core.config.support import SECURING, refusal, without_effect
@@ -127,6 +128,27 @@ def describe_group_config(overrides: Mapping[str, str], layers: BrokerLayers) ->
             entry = replace(entry, synonyms=(own,))
         if definition.name in overrides:
             entry = _overridden(entry, definition, overrides[definition.name], source=ConfigSource.GROUP_CONFIG)
+        entries.append(entry)
+    return _in_java_order(entries)
+
+
+def describe_client_metrics_config(values: Mapping[str, str]) -> list[ConfigEntry]:
+    """Every key of a subscription that has these values; one that does not exist has the defaults."""
+    entries = []
+    for definition in CLIENT_METRICS_CONFIGS.values():
+        entry = ConfigEntry(
+            name=definition.name,
+            value=format_value(definition.default),
+            source=ConfigSource.DEFAULT_CONFIG,
+            read_only=False,
+            sensitive=False,
+            type=definition.type,
+            synonyms=(),
+            documentation=definition.doc,
+        )
+        if definition.name in values:
+            source = ConfigSource.CLIENT_METRICS_CONFIG
+            entry = _overridden(entry, definition, values[definition.name], source=source)
         entries.append(entry)
     return _in_java_order(entries)
 

@@ -3,6 +3,7 @@
     MOLDAU_LOG_RETENTION_MS      log.retention.ms
     KAFKA_LOG_RETENTION_MS       the same, as the images apache/kafka and confluentinc/cp-kafka have it
     KAFKA_CFG_LOG_RETENTION_MS   the same, as bitnami/kafka has it
+    OTEL_EXPORTER_OTLP_ENDPOINT  otel.exporter.otlp.endpoint, and others of OpenTelemetry's own
 
 One underscore is a dot, two are an underscore, three a hyphen. A variable that names no key may be mistyped, or someone
 else's: it is reported, and ignored.
@@ -14,6 +15,7 @@ import logging
 import re
 from collections.abc import Mapping
 
+from moldau.core.config.monitoring import OTLP_ENDPOINT, OTLP_INTERVAL_MS
 from moldau.core.config.settings import Setting, is_known
 
 LOGGER = logging.getLogger(__name__)
@@ -24,12 +26,17 @@ KAFKA_PREFIXES = ("KAFKA_CFG_", "KAFKA_")  # the longer one first
 # Patterns are compiled when they are needed, for a start has a few hundredths of a second, and mostly no such variable.
 # What the images, Kafka's start scripts, clients and our tools use for themselves.
 _NOT_KEYS = (
-    r"(?:MOLDAU|KAFKA)_BOOTSTRAP_SERVERS|MOLDAU_(?:COMMAND_CONFIG|PROFILE|TIMEOUT|OUTPUT)|"
+    r"(?:MOLDAU|KAFKA)_BOOTSTRAP_SERVERS|MOLDAU_(?:COMMAND_CONFIG|PROFILE|TIMEOUT|OUTPUT|REGISTRY)|"
     r"KAFKA_(?:HOME|VERSION|OPTS|HEAP_OPTS|JVM_PERFORMANCE_OPTS|GC_LOG_OPTS|DEBUG|JMX_.*|LOG4J_.*|TOOLS_LOG4J_.*)"
 )
 # Kubernetes and Docker tell a container about a service called kafka by KAFKA_PORT=tcp://10.0.0.1:9092 and others.
 _SERVICE = r"KAFKA_(?:SERVICE_HOST|SERVICE_PORT(?:_.*)?|PORT_[0-9]+_(?:TCP|UDP).*)"
 _CLUSTER_ID = r"[0-9A-Za-z_-]{22}"
+_OPENTELEMETRY = (
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", OTLP_ENDPOINT),
+    ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", OTLP_ENDPOINT),
+    ("OTEL_METRIC_EXPORT_INTERVAL", OTLP_INTERVAL_MS),
+)
 _UNDERSCORES = r"_{1,3}"
 _MEANING = {1: ".", 2: "_", 3: "-"}
 
@@ -52,10 +59,21 @@ def environment_settings(environment: Mapping[str, str]) -> tuple[dict[str, Sett
             by_prefix[prefix][key] = Setting(value, f"environment variable {variable}")
         else:
             strange.append(variable)
-    settings: dict[str, Setting] = {}
+    settings = _of_opentelemetry(environment)
     for found in by_prefix.values():
         settings |= found
     return settings, strange
+
+
+def _of_opentelemetry(environment: Mapping[str, str]) -> dict[str, Setting]:
+    """Its own variables, which programs of all kinds heed; the later one of a key counts."""
+    if environment.get("OTEL_SDK_DISABLED", "").lower() == "true" or environment.get("OTEL_METRICS_EXPORTER") == "none":
+        return {}
+    return {
+        key: Setting(environment[variable], f"environment variable {variable}")
+        for variable, key in _OPENTELEMETRY
+        if environment.get(variable)
+    }
 
 
 def _is_for_others(variable: str, value: str) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from moldau.core.config.broker import AUTHORIZER_KEYS, BROKER_CONFIGS, LISTENER_KEYS, listener_key
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.metadata_store import METADATA_STORE_CONFIGS
+from moldau.core.config.monitoring import MONITORING_CONFIGS
 from moldau.core.config.older_names import HONOURED, RENAMED
 from moldau.core.config.support import SECURING, Refusal, refusal, without_effect
 
@@ -28,6 +29,7 @@ def is_known(key: str) -> bool:
         key in BROKER_CONFIGS
         or key in AUTHORIZER_KEYS
         or key in METADATA_STORE_CONFIGS
+        or key in MONITORING_CONFIGS
         or key in HONOURED
         or key in RENAMED
         or listener_key(key) is not None
@@ -123,6 +125,7 @@ def suggestion(key: str) -> str | None:
         *BROKER_CONFIGS,
         *AUTHORIZER_KEYS,
         *METADATA_STORE_CONFIGS,
+        *MONITORING_CONFIGS,
         *HONOURED,
         *(f"listener.name.x.{each}" for each in LISTENER_KEYS),
     ]

@@ -23,7 +23,7 @@ _NO_QUORUM = "the broker keeps the cluster's metadata itself; there is no contro
 _NO_TIERS = "tiered storage is not supported"
 _NO_SHARE_GROUPS = "share groups are not supported"
 _NO_STREAMS_GROUPS = "streams groups are not supported"
-_NO_METRICS = "the broker publishes no metrics"
+_NO_METRICS = "metrics are read from metrics.listener, as counts since the start"
 _OTHER_ZOOKEEPER = "what is asked of ZooKeeper at a time, and read back, is fixed"
 _OWN_TICKETS = "a broker's tickets come by its keytab, and new ones are fetched after half of their time"
 _OWN_THREADS = "one event loop serves the clients, and a small pool of threads the disk"
@@ -41,7 +41,7 @@ _WITHOUT_EFFECT = (
     ("a delayed operation that is complete is forgotten at once", "fetch.purgatory.purge.interval.requests"),
     ("a delayed operation that is complete is forgotten at once", "producer.purgatory.purge.interval.requests"),
     ("a delayed operation that is complete is forgotten at once", "delete.records.purgatory.purge.interval.requests"),
-    (_NO_METRICS, "metrics.num.samples metrics.sample.window.ms metrics.recording.level telemetry.max.bytes"),
+    (_NO_METRICS, "metrics.num.samples metrics.sample.window.ms metrics.recording.level"),
     (_NO_METRICS, "kafka.metrics.polling.interval.secs"),
     (_NO_QUORUM, "controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms"),
     (_NO_QUORUM, "controller.quorum.election.backoff.max.ms controller.quorum.append.linger.ms"),

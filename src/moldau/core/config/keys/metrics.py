@@ -17,7 +17,13 @@ METRICS_KEYS = (
     ConfigDef("metrics.recording.level", STRING, "INFO"),
     ConfigDef("kafka.metrics.reporters", LIST, (), list_of(may_be_empty=True)),
     ConfigDef("kafka.metrics.polling.interval.secs", INT, 10, at_least(1)),
-    ConfigDef("telemetry.max.bytes", INT, 1_048_576, at_least(1)),
+    ConfigDef(
+        "telemetry.max.bytes",
+        INT,
+        1_048_576,
+        at_least(1),
+        "The longest push of a client's own metrics, compressed and uncompressed.",
+    ),
     ConfigDef(
         "quota.window.num", INT, 11, at_least(1), "How many windows rates of clients and connections are averaged over."
     ),

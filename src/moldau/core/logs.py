@@ -1,4 +1,4 @@
-"""Where the broker's log goes and in which form: one line for each record, as text or as JSON.
+"""Where the log of a broker or a service goes and in which form: one line for each record, as text or as JSON.
 
 A module logs through `logging.getLogger(__name__)`. Figures that a program may want to read go into `extra` too:
 `info("created topic %s", name, extra={"topic": name})` has a field `topic` in the JSON form.
@@ -37,7 +37,7 @@ def configure_logging(*, level: str, form: LogFormat, path: Path | None, broker_
 
 
 def _file_handler(path: Path) -> logging.Handler:
-    from moldau.node.log_file import LogFile
+    from moldau.core.log_file import LogFile
 
     return LogFile(path)
 
