@@ -14,6 +14,8 @@ from moldau.broker.context import Context
 from moldau.broker.network.outbox import Part
 from moldau.controller.settings.features import SUPPORTED, finalized
 from moldau.core.errors import ErrorCode
+from moldau.core.limits import TELEMETRY_CLIENT_TEXT_BYTES_MAX
+from moldau.core.text import cut
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import encoder
 from moldau.wire.frame import response_parts
@@ -48,9 +50,12 @@ def unsupported_version(correlation_id: int, known: Iterable[ApiVersion]) -> lis
 
 @api(ApiKey.API_VERSIONS, ApiVersionsRequest, versions=(0, 4))
 def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
-    named = (request.client_software_name, request.client_software_version)
-    if context.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if context.version >= 3:
+        named = (request.client_software_name, request.client_software_version)
+        if not all(_SOFTWARE.fullmatch(name) for name in named):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        name, version = (cut(each, TELEMETRY_CLIENT_TEXT_BYTES_MAX) for each in named)
+        context.peer.client.software_name, context.peer.client.software_version = name, version
     image = context.services.controller.image
     return ApiVersionsResponse(
         api_keys=context.services.api_versions,

@@ -1,6 +1,6 @@
 """DescribeConfigs: v1 tells the source and the synonyms of a value, v3 its type and documentation when asked.
 
-Topics, brokers, broker loggers and groups. There are no client metrics yet whose configuration could be shown.
+Topics, brokers, broker loggers, groups and client metrics.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from moldau.core.config.describe import (
     ConfigEntry,
     describe_broker_config,
     describe_broker_defaults,
+    describe_client_metrics_config,
     describe_group_config,
     describe_topic_config,
 )
@@ -81,7 +82,7 @@ def _entries(resource: DescribeConfigsResource, context: Context) -> list[Config
         case ResourceType.GROUP:
             return _of_group(name, context)
         case _:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{ResourceType(kind).name} configs are not supported yet.")
+            return _of_client_metrics(name, context)
 
 
 def _of_topic(name: str, context: Context) -> list[ConfigEntry]:
@@ -109,6 +110,12 @@ def _of_group(name: str, context: Context) -> list[ConfigEntry]:
         raise ApiError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
     services = context.services
     return describe_group_config(services.controller.image.group_config(name), services.config.layers)
+
+
+def _of_client_metrics(name: str, context: Context) -> list[ConfigEntry]:
+    if name == "":
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    return describe_client_metrics_config(context.services.controller.image.client_metrics_config(name))
 
 
 def _of_loggers(name: str, context: Context) -> list[ConfigEntry]:

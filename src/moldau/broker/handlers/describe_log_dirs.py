@@ -47,11 +47,11 @@ async def describe_log_dirs(
             rows += 1
             stored = partition.log
             found[os.path.dirname(stored.path)].append(Size(partition.topic, partition.index, stored.size_bytes()))
-            future = None if services.moves is None else services.moves.future_of(stored)
-            if future is not None:
-                lag = max(0, stored.end_offset - future.end_offset)
-                size = Size(partition.topic, partition.index, future.size_bytes(), lag, is_future=True)
-                found[os.path.dirname(future.path)].append(size)
+            way = None if services.moves is None else services.moves.way_of(stored)
+            if way is not None:
+                lag = max(0, stored.end_offset - way.end_offset)
+                size = Size(partition.topic, partition.index, way.size_bytes, lag, is_future=True)
+                found[way.target].append(size)
     failed = {str(path) for path in services.directories.failures}
 
     def shape() -> DescribeLogDirsResponse:

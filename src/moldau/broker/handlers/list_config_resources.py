@@ -43,4 +43,4 @@ def _names(kind: int, image: ClusterImage) -> list[str]:
         case ResourceType.GROUP:
             return sorted(image.group_configs)
         case _:
-            return []
+            return sorted(image.client_metrics_configs)
