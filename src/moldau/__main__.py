@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 INTERRUPTED = 130  # Ctrl-C, as shells count it
 
@@ -21,9 +25,24 @@ def run(arguments: list[str]) -> int:
         from moldau.node.ending import end
 
         return end(start(arguments[1:]))
+    if arguments[:1] == ["complete-line"]:
+        from moldau.cli.completion.answering import main as answer
+
+        return answer(arguments[1:], parser_of)
     from moldau.cli.main import main as tool
 
     return tool(arguments)
+
+
+def parser_of(name: str) -> ArgumentParser:
+    """Of `start`, or of the tool that this module is."""
+    from moldau.cli.completion.answering import START, parser_of_tool
+
+    if name != START:
+        return parser_of_tool(name)
+    from moldau.node.command import command_parser
+
+    return command_parser()
 
 
 if __name__ == "__main__":

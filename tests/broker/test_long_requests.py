@@ -168,6 +168,7 @@ def services(folder: Path) -> Iterator[Any]:
             transactions=transactions,
             markers=MarkerAppends(partitions, groups, clock, flush_at_once),
             quotas=None,
+            metering=None,
         )
 
 

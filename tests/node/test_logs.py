@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from moldau.node.log_file import LogFile
-from moldau.node.logs import JsonLines, TextLines, configure_logging
+from moldau.core.log_file import LogFile
+from moldau.core.logs import JsonLines, TextLines, configure_logging
 
 WAIT_S_MAX = 30.0
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

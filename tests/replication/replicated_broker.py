@@ -94,6 +94,7 @@ class ReplicatedBroker:
                 markers=self.markers,
                 controller=SimpleNamespace(image=ClusterImage(topics=topics)),
                 quotas=None,
+                metering=None,
             ),
         )
 

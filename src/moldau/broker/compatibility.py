@@ -69,6 +69,8 @@ KAFKA_VERSIONS = MappingProxyType(
         ApiKey.LIST_TRANSACTIONS: (0, 2),
         ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, 1),
         ApiKey.CONSUMER_GROUP_DESCRIBE: (0, 1),
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (0, 0),
+        ApiKey.PUSH_TELEMETRY: (0, 0),
         ApiKey.LIST_CONFIG_RESOURCES: (0, 1),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
         ApiKey.SHARE_GROUP_HEARTBEAT: (1, 1),
@@ -91,6 +93,11 @@ KAFKA_VERSIONS = MappingProxyType(
 )
 
 _NO_AUTHORIZER = "SECURITY_DISABLED where no `authorizer.class.name` is configured, as from Kafka"
+
+_PATTERNS = (
+    "Patterns that say which clients push metrics are RE2's, without look-around and references; there are at most "
+    "1,000 subscriptions"
+)
 
 # How our answers differ from Apache Kafka's, and why. A client that relies on one of these is the reason to change it.
 NOTES = MappingProxyType(
@@ -115,16 +122,13 @@ NOTES = MappingProxyType(
         ),
         ApiKey.UPDATE_FEATURES: "there are no share and no streams groups to turn on",
         ApiKey.DESCRIBE_CONFIGS: (
-            "topics, brokers, broker loggers and groups; client metrics get INVALID_REQUEST. A broker shows the "
-            "keys that mean something here, and `min.insync.replicas` is not set for the cluster by itself"
+            "a broker shows the keys that mean something here, and `min.insync.replicas` is not set for the cluster by "
+            "itself"
         ),
-        ApiKey.ALTER_CONFIGS: (
-            "topics, brokers and groups; client metrics get INVALID_REQUEST. A resource that is named twice is "
-            "refused, where Kafka never answers"
-        ),
+        ApiKey.ALTER_CONFIGS: (f"a resource that is named twice is refused, where Kafka never answers. {_PATTERNS}"),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: (
-            "topics, brokers, broker loggers and groups; client metrics get INVALID_REQUEST. An unknown operation "
-            "is an INVALID_REQUEST for every kind of resource, where Kafka answers UNKNOWN_SERVER_ERROR for some"
+            "an unknown operation is an INVALID_REQUEST for every kind of resource, where Kafka answers "
+            f"UNKNOWN_SERVER_ERROR for some. {_PATTERNS}"
         ),
         ApiKey.CREATE_PARTITIONS: (
             "more than 10,000 new partitions in one request are a POLICY_VIOLATION, where Kafka answers "
@@ -132,6 +136,15 @@ NOTES = MappingProxyType(
         ),
         ApiKey.DESCRIBE_CLUSTER: "the controller is the one that there is, where Kafka names any broker",
         ApiKey.DESCRIBE_LOG_DIRS: "no log directory is closed to new partitions",
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: (
+            "only where metrics are on, where Kafka announces it with a plugin that takes the metrics, and answers it "
+            "without one, too. The names are in alphabetical order, so that of several of them another subscription id "
+            "is made"
+        ),
+        ApiKey.PUSH_TELEMETRY: (
+            "as above; an instance ends with its connection, of which Kafka forgets one instance. What is no "
+            "OpenTelemetry data is an INVALID_RECORD, as with Kafka where its plugin says so"
+        ),
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
             "an empty topic name is an INVALID_TOPIC_EXCEPTION, where Kafka answers UNKNOWN_SERVER_ERROR"
         ),
@@ -162,7 +175,6 @@ NOTES = MappingProxyType(
         ApiKey.UNREGISTER_BROKER: (
             "a broker that runs is an INVALID_REQUEST, where Kafka forgets it and leaves its partitions without it"
         ),
-        ApiKey.LIST_CONFIG_RESOURCES: "there are no client metrics to list",
     }
 )
 
@@ -211,5 +223,6 @@ def _range(versions: tuple[int, int]) -> str:
 
 if __name__ == "__main__":
     from moldau.broker.handlers import TABLE
+    from moldau.broker.handlers.telemetry import TELEMETRY
 
-    sys.stdout.write(render(TABLE))
+    sys.stdout.write(render(TABLE + TELEMETRY))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from moldau.security.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Set
+    from collections.abc import Coroutine, Iterable, Sequence, Set
     from concurrent.futures import Executor
 
     from moldau.broker.authorization import Authorization
     from moldau.broker.delegation_tokens import DelegationTokens
     from moldau.broker.fetching.cold_reads import ColdReads
     from moldau.broker.fetching.fetch_sessions import FetchSessions
+    from moldau.broker.metrics.collecting import Writer
+    from moldau.broker.metrics.metering import Metering
+    from moldau.broker.network.connection_quotas import ConnectionQuotas
+    from moldau.broker.network.listener import Listener
     from moldau.broker.peers import Peers
     from moldau.broker.producing.flushing import Flusher
     from moldau.broker.producing.marker_appends import MarkerAppends
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from moldau.broker.replication import Replication
     from moldau.broker.requests.dispatch import Dispatch
     from moldau.broker.requests.forwarding import Forwarding
+    from moldau.broker.telemetry.receiver import TelemetryReceiver
     from moldau.broker.topics.moving import ReplicaMoves
     from moldau.broker.topics.partitions import Partitions
     from moldau.broker.topics.reconciliation import Reconciliation
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
     from moldau.wire.messages.api_versions import ApiVersion
 
 NONE: frozenset[str] = frozenset()
+UNKNOWN = "unknown"  # Kafka's word for the software of a client that did not say
 NO_PORT = 0  # of a client whose request another broker sent on: an envelope tells only its address
 
 
@@ -96,6 +102,16 @@ class Services:
     """None where no client has a quota."""
     certificates: Certificates | None = None
     """Those of the listeners with TLS; None where there is none."""
+    metering: Metering | None = None
+    """Counts requests; None where metrics are off."""
+    metric_writers: list[Writer] | None = None
+    """Whoever has metrics to tell adds what writes them; None where metrics are off."""
+    telemetry: TelemetryReceiver | None = None
+    """Takes clients' own metrics; None where metrics are off."""
+    listeners: Sequence[Listener] = ()
+    """Those that answer clients."""
+    connections: ConnectionQuotas | None = None
+    """Counts the connections of all listeners; None until they open."""
     dispatch: Dispatch | None = None
     """Set when requests are answered: one of them may come in another."""
 
@@ -103,6 +119,16 @@ class Services:
     def image(self) -> ClusterImage:
         """The cluster as clients are to see it."""
         return self.image_without_itself or self.controller.image
+
+
+class ClientInformation:
+    """What a client said of itself by ApiVersions, and whether it is still connected."""
+
+    __slots__ = ("is_connected", "software_name", "software_version")
+
+    def __init__(self) -> None:
+        self.software_name = self.software_version = UNKNOWN
+        self.is_connected = True
 
 
 @dataclass(slots=True, frozen=True)
@@ -113,6 +139,8 @@ class Peer:
     host: str
     port: int
     principal: Principal = ANONYMOUS
+    client: ClientInformation = field(default_factory=ClientInformation, compare=False, repr=False)
+    """The same one before and after a login."""
 
     @property
     def is_forwarded(self) -> bool:

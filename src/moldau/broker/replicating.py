@@ -71,6 +71,10 @@ class Replicating:
         elif is_leader and partition.replicas is not None and self._shrinking is None:
             self._shrink_later()
 
+    @property
+    def max_lag(self) -> int:
+        return max((fetcher.max_lag for fetcher in self._fetchers.values()), default=0)
+
     def spread(self) -> None:
         """Over as many fetchers as `num.replica.fetchers` says by now."""
         for partition in self._of.partitions.all():

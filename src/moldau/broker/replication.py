@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from moldau.broker.replicating import Replicating
     from moldau.replication.channel import BrokerChannels
     from moldau.replication.throttle import Throttle
+    from moldau.replication.traffic import Traffic
 
 NearerReplica = Callable[[Partition, int], int | None]
 
@@ -51,6 +52,8 @@ class Replication:
         self.clock = clock
         self.flush = flush
         self.long_work = long_work or LongWork()
+        self.traffic: Traffic | None = None
+        """What partitions count in; None where metrics are off."""
         self._work: Replicating | None = None
 
     def start(self) -> None:
@@ -70,6 +73,11 @@ class Replication:
         is_lone = is_leader and partition.replicas is None
         if self._work is not None or not (is_lone or partition.leadership.leader_id < 0):
             self._working().follow(partition, is_leader)
+
+    @property
+    def max_lag(self) -> int:
+        """The most records that a follower here lacks."""
+        return 0 if self._work is None else self._work.max_lag
 
     def reconfigured(self) -> None:
         """The broker's configuration changed while it runs: there may be more fetchers, or fewer."""

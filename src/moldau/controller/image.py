@@ -85,6 +85,7 @@ class ClusterImage:
     colliding_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # "" is all brokers, "0" is broker 0
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    client_metrics_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by subscription
     scram_credentials: Mapping[str, Mapping[ScramMechanism, ScramCredential]] = field(default_factory=dict)  # by user
     delegation_tokens: Mapping[str, DelegationToken] = field(default_factory=dict)  # by id
     client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
@@ -108,6 +109,9 @@ class ClusterImage:
 
     def group_config(self, group_id: str) -> Mapping[str, str]:
         return self.group_configs.get(group_id, {})
+
+    def client_metrics_config(self, subscription: str) -> Mapping[str, str]:
+        return self.client_metrics_configs.get(subscription, {})
 
     def active_brokers(self) -> Iterator[BrokerImage]:
         return (broker for broker in self.brokers.values() if not broker.fenced)
@@ -166,6 +170,9 @@ class Draft:
 
     def group_configs(self) -> dict[str, Mapping[str, str]]:
         return self._own("group_configs", self._image.group_configs)
+
+    def client_metrics_configs(self) -> dict[str, Mapping[str, str]]:
+        return self._own("client_metrics_configs", self._image.client_metrics_configs)
 
     def scram_credentials(self) -> dict[str, Mapping[ScramMechanism, ScramCredential]]:
         return self._own("scram_credentials", self._image.scram_credentials)

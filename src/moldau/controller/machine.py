@@ -26,6 +26,7 @@ from moldau.controller.records import (
     BrokerEpochsGiven,
     BrokerRegistered,
     BrokerUnregistered,
+    ClientMetricsConfigsChanged,
     ClientQuotasChanged,
     ClusterCreated,
     DelegationTokenRemoved,
@@ -47,6 +48,7 @@ from moldau.controller.records import (
 from moldau.controller.settings.acls import apply_acl_created, apply_acl_deleted
 from moldau.controller.settings.configs import (
     apply_broker_configs_changed,
+    apply_client_metrics_configs_changed,
     apply_group_configs_changed,
     apply_topic_configs_changed,
 )
@@ -92,6 +94,7 @@ _APPLY: Mapping[type, Callable[[Draft, Any], None]] = MappingProxyType(
         TopicConfigsChanged: apply_topic_configs_changed,
         BrokerConfigsChanged: apply_broker_configs_changed,
         GroupConfigsChanged: apply_group_configs_changed,
+        ClientMetricsConfigsChanged: apply_client_metrics_configs_changed,
         ScramCredentialSet: apply_scram_credential_set,
         ScramCredentialRemoved: apply_scram_credential_removed,
         DelegationTokenSet: apply_delegation_token_set,
@@ -129,6 +132,9 @@ def snapshot_records(image: ClusterImage) -> Iterator[Record]:
     yield from (BrokerConfigsChanged(broker, dict(values)) for broker, values in image.broker_configs.items())
     yield from (TopicCreated(topic) for topic in image.topics.values())
     yield from (GroupConfigsChanged(group_id, dict(values)) for group_id, values in image.group_configs.items())
+    yield from (
+        ClientMetricsConfigsChanged(name, dict(values)) for name, values in image.client_metrics_configs.items()
+    )
     yield from scram_credential_records(image)
     yield from delegation_token_records(image)
     yield from (ClientQuotasChanged(entity, dict(values)) for entity, values in image.client_quotas.items())

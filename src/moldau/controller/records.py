@@ -93,6 +93,13 @@ class GroupConfigsChanged(msgspec.Struct, frozen=True, array_like=True, tag="gro
     changes: dict[str, str | None]
 
 
+class ClientMetricsConfigsChanged(msgspec.Struct, frozen=True, array_like=True, tag="client-metrics-config"):
+    """A value of None takes the key away. A subscription without any value is none."""
+
+    name: str
+    changes: dict[str, str | None]
+
+
 class ScramCredentialSet(msgspec.Struct, frozen=True, array_like=True, tag="scram"):
     user: str
     mechanism: ScramMechanism
@@ -155,6 +162,7 @@ Record = (
     | TopicConfigsChanged
     | BrokerConfigsChanged
     | GroupConfigsChanged
+    | ClientMetricsConfigsChanged
     | ScramCredentialSet
     | ScramCredentialRemoved
     | DelegationTokenSet

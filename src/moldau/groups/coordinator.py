@@ -121,6 +121,10 @@ class GroupCoordinator:
             producer=producer._replace(ends=True),
         )
 
+    def loaded(self) -> list[GroupShard]:
+        """What is known here so far."""
+        return [runtime.machine for runtime in self._shards.loaded()]
+
     def shards(self) -> list[GroupShard] | ErrorCode:
         """All that is known here, or why that can't be told."""
         found = self._shards.all()

@@ -8,7 +8,8 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from moldau.node.garbage import keep_collections_short
 from moldau.node.running import BoundListener, Running
@@ -31,7 +32,7 @@ def announcer(options: Namespace, *, begun_s: float) -> Callable[[Running], None
         if options.log_format == "text" and options.member_of is None:
             say(banner(running) + clients)
         if options.ready_fd is not None:
-            tell(options.ready_fd, running)
+            tell(options.ready_fd, running, options.secured_by)
         notify_supervisor(READY)
 
     return announce
@@ -60,6 +61,7 @@ def log_start(running: Running, *, took_s: float) -> None:
     listeners = [address(each) for each in running.listeners]
     data_dirs = [str(directory.resolve()) for directory in running.data_dirs]
     elsewhere = "" if running.metadata is None else f", metadata in {running.metadata}"
+    elsewhere += "" if running.metrics is None else f", metrics at {running.metrics}"
     LOGGER.info(
         "broker %d started in %.2f s: %s, %d topics with %d partitions in %s%s",
         running.broker_id,
@@ -77,6 +79,7 @@ def log_start(running: Running, *, took_s: float) -> None:
             "partitions": running.partitions,
             "data_dirs": data_dirs,
             "metadata": running.metadata,
+            "metrics": running.metrics,
             "duration_s": round(took_s, 3),
         },
     )
@@ -88,6 +91,8 @@ def banner(running: Running) -> str:
     lines += [f"  data       {directory.resolve()}" for directory in running.data_dirs]
     if running.metadata is not None:
         lines.append(f"  metadata   {running.metadata}")
+    if running.metrics is not None:
+        lines.append(f"  metrics    {running.metrics}")
     return "\n".join(lines)
 
 
@@ -96,9 +101,22 @@ def address(listener: BoundListener) -> str:
     return f"{listener.name}://{host}:{listener.port}"
 
 
-def tell(ready_fd: int, running: Running) -> None:
+def tell(ready_fd: int, running: Running, secured_by: Path | None) -> None:
+    listeners = {each.name: (each.host, each.port) for each in running.listeners}
+    tell_ready(ready_fd, [listeners], metrics=running.metrics, secured_by=secured_by)
+
+
+def tell_ready(
+    ready_fd: int, brokers: Sequence[Mapping[str, tuple[str, int]]], *, metrics: str | None, secured_by: Path | None
+) -> None:
+    """The program that asked for a broker, or for several, learns all listeners of the first and one of each."""
     import json
 
-    listeners = {each.name: (each.host, each.port) for each in running.listeners}
+    told = {
+        "listeners": brokers[0],
+        "servers": [next(iter(each.values())) for each in brokers],
+        "metrics": metrics,
+        "secured_by": None if secured_by is None else str(secured_by),
+    }
     with os.fdopen(ready_fd, "w") as ready:
-        ready.write(json.dumps({"broker_id": running.broker_id, "listeners": listeners}) + "\n")
+        ready.write(json.dumps(told) + "\n")

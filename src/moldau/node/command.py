@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import gc
 import logging
 import os
@@ -11,13 +10,12 @@ import resource
 import select
 import shutil
 import signal
-import socket
 import sys
 import time
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import uvloop
 
@@ -26,9 +24,11 @@ from moldau.core.config.definitions import ConfigError
 from moldau.core.config.environment import cluster_id, without_kafka_variables
 from moldau.core.config.listeners import PLAINTEXT
 from moldau.core.config.load import load_config, parse_overrides
+from moldau.core.config.monitoring import LISTENER, parse_http_address
+from moldau.core.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
 from moldau.core.standard_streams import occupy_standard_streams
 from moldau.node.announcing import announcer
-from moldau.node.logs import LOG_FORMATS, LOG_LEVELS, configure_logging
+from moldau.node.explaining import MORE_DESCRIPTORS, explain
 from moldau.node.running import Halted, StartFailed
 from moldau.node.supervisor import STOPPING, notify_supervisor
 
@@ -55,7 +55,6 @@ OUR_DEFAULTS = {
 BROKERS_ANY = 2**15
 BROKERS_MAX = 100  # processes of one machine: each takes some tens of megabytes
 DESCRIPTORS_MIN = 64  # for the store, the locks, some segments and a few clients
-MORE_DESCRIPTORS = "raise the limit (ulimit -n, or LimitNOFILE= of a service)"
 
 SECURITY_FOLDER = "security"  # of --secure, in the first data directory
 
@@ -68,6 +67,7 @@ examples:
   moldau start                                   on localhost:9092, data in ./moldau-data
   moldau start --port 0 --data-dir /tmp/try      on a free port, which it prints
   moldau start --brokers 3                       a cluster on localhost:9092, 9093 and 9094
+  moldau start --metrics 9404                    with http://127.0.0.1:9404/metrics for Prometheus
   moldau start --secure                          with TLS, a login and an authorizer; it prints the clients' settings
   moldau start server.properties                 a file with Apache Kafka's keys
   moldau start --override zookeeper.connect=h1:2181,h2:2181,h3:2181/moldau --override node.id=1
@@ -112,7 +112,22 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = ArgumentParser(
+    parser = command_parser()
+    options = parser.parse_args(arguments)
+    if "@-" in options.add_scram and (options.brokers != 1 or options.stop_with_stdin):
+        parser.error("--add-scram: several brokers have no standard input to read from; name a file")
+    return options
+
+
+class StartParser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as every tool prints it."""
+        told = message.replace("unrecognized arguments: ", "unknown option or argument ")
+        self.exit(USAGE, f"moldau start: {told}; see: moldau start --help\n")
+
+
+def command_parser() -> ArgumentParser:
+    parser = StartParser(
         prog="moldau start",
         description="Run a broker in the foreground.",
         epilog=EXAMPLES,
@@ -151,12 +166,9 @@ def parse(arguments: list[str]) -> Namespace:
         action="store_true",
         help="TLS, a login and an authorizer: certificates and an admin's password are made and kept with the data",
     )
-    add_logging(parser)
+    add_watching(parser)
     add_programs_options(parser)
-    options = parser.parse_args(arguments)
-    if "@-" in options.add_scram and (options.brokers != 1 or options.stop_with_stdin):
-        parser.error("--add-scram: several brokers have no standard input to read from; name a file")
-    return options
+    return parser
 
 
 def add_programs_options(parser: ArgumentParser) -> None:
@@ -174,7 +186,13 @@ def add_programs_options(parser: ArgumentParser) -> None:
     parser.add_argument("--secured-by", type=Path, help=SUPPRESS)
 
 
-def add_logging(parser: ArgumentParser) -> None:
+def add_watching(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        type=metrics_address,
+        help="answer /metrics, /health and /ready there, for this machine alone unless a host is named",
+    )
     parser.add_argument("--log-level", choices=LOG_LEVELS, default="INFO", type=str.upper, help="(default: INFO)")
     parser.add_argument(
         "--log-format", choices=LOG_FORMATS, default="text", help="json is one object a line (default: text)"
@@ -190,6 +208,13 @@ def port_number(text: str) -> int:
     return int(text)
 
 
+def metrics_address(text: str) -> str:
+    try:
+        return str(parse_http_address("--metrics", text))
+    except ConfigError as wrong:
+        raise ArgumentTypeError(f"{text!r} is no address for metrics; expected {wrong.allowed}") from None
+
+
 def broker_number(text: str) -> int:
     if not text.isdecimal() or int(text) > BROKERS_MAX:
         raise ArgumentTypeError(f"{text!r} is no number of brokers; expected 0 to {BROKERS_MAX}")
@@ -203,7 +228,8 @@ def run_all(config: BrokerConfig, options: Namespace) -> int:
 
 
 def configuration(options: Namespace) -> BrokerConfig:
-    """--host and --port stand for `listeners`, --data-dir for `log.dirs`; without them file and environment decide."""
+    """--host and --port stand for `listeners`, --data-dir for `log.dirs` and --metrics for `metrics.listener`; without
+    them file and environment decide."""
     chosen: dict[str, str] = {}
     address = None
     if options.host is not None or options.port is not None:
@@ -211,6 +237,8 @@ def configuration(options: Namespace) -> BrokerConfig:
         address = listener(options, options.host or DEFAULT_HOST, port)
     if options.data_dir is not None:
         chosen["log.dirs"] = options.data_dir
+    if options.metrics is not None:
+        chosen[LISTENER] = options.metrics
     # Kafka would listen on every interface; a broker without authentication stays at home until it is told otherwise.
     defaults = {"listeners": listener(options, DEFAULT_HOST, DEFAULT_PORT), **OUR_DEFAULTS}
     if options.properties is None:
@@ -350,38 +378,6 @@ def stdin_has_ended() -> bool:
     poll = select.poll()
     poll.register(sys.stdin.fileno(), select.POLLIN)
     return any(event & select.POLLHUP for _, event in poll.poll(0))
-
-
-def explain(wrong: OSError) -> str:
-    where = f": {wrong.filename}" if wrong.filename is not None else ""
-    sentence = f"{wrong.strerror or wrong}{where}"
-    advice = advise(wrong, is_listener="://" in str(wrong.filename))
-    return f"{sentence}; {advice}" if advice is not None else sentence
-
-
-def advise(wrong: OSError, *, is_listener: bool) -> str | None:
-    """What to do about a failure that only the user can mend."""
-    if wrong.errno == errno.EADDRINUSE:
-        return "another program listens there, choose a different port with --port"
-    if wrong.errno in (errno.EMFILE, errno.ENFILE):
-        return MORE_DESCRIPTORS
-    if wrong.errno == errno.ENOENT and is_here_gone():
-        return "the current directory was deleted, change to another one or name a whole path with --data-dir"
-    if not is_listener:
-        refusals = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR)
-        return "choose a directory that this user may write to with --data-dir" if wrong.errno in refusals else None
-    if wrong.errno == errno.EACCES:
-        return "this user may not listen there, choose a port above 1023 with --port"
-    if wrong.errno == errno.EADDRNOTAVAIL or isinstance(wrong, socket.gaierror):
-        return "choose an address of this machine with --host"
-    return None
-
-
-def is_here_gone() -> bool:
-    try:
-        return not os.getcwd()
-    except FileNotFoundError:
-        return True
 
 
 def complain(message: str, *, options: Namespace | None = None, exit_code: int) -> int:

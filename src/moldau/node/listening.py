@@ -60,6 +60,9 @@ async def answer(services: Services, listeners: list[Listener], running: AsyncEx
     quotas = await limit_connections(services, [listener.name for listener in listeners], running)
     services.authorization = authorization(config, services.controller)
     dispatch = services.dispatch = Dispatch(answered(services), services)
+    services.listeners, services.connections = listeners, quotas
+    if services.metering is not None:
+        dispatch.meter(services.metering)
     enforce_quotas(services, quotas, running)
     budget = FrameBudget(config.int("queued.max.request.bytes"))
     doors = doors_of(services, running)
@@ -81,6 +84,10 @@ def doors_of(services: Services, running: AsyncExitStack) -> Mapping[str, Door]:
 def answered(services: Services) -> tuple[Api, ...]:
     """What clients may ask, and in a cluster what other brokers may."""
     table = TABLE
+    if services.telemetry is not None:
+        from moldau.broker.handlers.telemetry import TELEMETRY
+
+        table += TELEMETRY
     if services.forwarding is not None:
         from moldau.broker.handlers.between_brokers import BETWEEN_BROKERS
         from moldau.broker.requests.fellow_brokers import FellowBrokers

@@ -26,6 +26,8 @@ class Running(msgspec.Struct, frozen=True):
     """Where the cluster's metadata is, if it is in no data directory."""
     topics: int = 0
     partitions: int = 0
+    metrics: str | None = None
+    """Where they are read; None where they are off."""
 
 
 class StartFailed(Exception):

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from moldau.broker.delegation_tokens import DelegationTokens
     from moldau.node.cluster.membership import Membership, Place
     from moldau.node.cluster.others import OtherBrokers
+    from moldau.node.metrics import Metrics
     from moldau.node.securing.first_users import FirstUsers
     from moldau.replication.channel import Security
 
@@ -118,6 +119,7 @@ async def start(
     if place is not None and inter_broker_listener(config).security != PLAINTEXT:
         between_brokers(lambda: config)  # what it can't be made of is told before anything is begun
     listeners = bind(config, running)
+    metrics = metrics_of(config, running)
     store, directories, metadata = await open_data(
         config,
         running,
@@ -131,6 +133,7 @@ async def start(
     services = serving(config, controller, directories, running, is_alone=place is None)
     services.delegation_tokens = delegation_tokens(config, controller)
     broker = services.itself = broker_image(config, listeners, directories)
+    tell_of(services, metrics, running)
     membership = None
     if place is not None:
         membership = belong(place, store, services, broker, accept_lost_log_dirs=accept_lost_log_dirs)
@@ -150,10 +153,30 @@ async def start(
     keep_house(services, running)
     await answer(services, listeners, running, halt)
     if membership is not None:
-        heed_others(services, store, membership, running)
-        await membership.join(services, halt.stop)
-        running.push_async_callback(leave, membership, services, halt)
-    return now_running(services, listeners, metadata)
+        await take_part(membership, services, store, running, halt)
+    return now_running(services, listeners, metadata, None if metrics is None else metrics.serving(running))
+
+
+async def take_part(
+    membership: Membership, services: Services, store: MetadataStore, running: AsyncExitStack, halt: Halt
+) -> None:
+    heed_others(services, store, membership, running)
+    await membership.join(services, halt.stop)
+    running.push_async_callback(leave, membership, services, halt)
+
+
+def metrics_of(config: BrokerConfig, running: AsyncExitStack) -> Metrics | None:
+    """Imported here because most brokers have none."""
+    if not config.has_metrics:
+        return None
+    from moldau.node.metrics import open_metrics
+
+    return open_metrics(config, running)
+
+
+def tell_of(services: Services, metrics: Metrics | None, running: AsyncExitStack) -> None:
+    if metrics is not None:
+        metrics.tell_of(services, running)
 
 
 async def opened_controller(
@@ -320,7 +343,7 @@ def asking(config: BrokerConfig, controller: Controller, peers: Peers, running: 
     return other_brokers(config, controller, peers, running)
 
 
-def now_running(services: Services, listeners: list[Listener], metadata: str) -> Running:
+def now_running(services: Services, listeners: list[Listener], metadata: str, metrics: str | None) -> Running:
     return Running(
         broker_id=services.broker_id,
         cluster_id=services.directories.cluster_id,
@@ -329,6 +352,7 @@ def now_running(services: Services, listeners: list[Listener], metadata: str) ->
         metadata=None if Path(metadata).parent in {path.resolve() for path in services.directories.paths} else metadata,
         topics=len(services.controller.image.topics),
         partitions=sum(1 for _ in services.partitions.all()),
+        metrics=metrics,
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
+
+if TYPE_CHECKING:
+    from moldau.replication.traffic import Traffic
 
 LAG_MS_MAX = 30_000  # the default of replica.lag.time.max.ms
 UNKNOWN_BYTES = 1 << 40  # of records from before this leadership: so many that whoever waits for some looks
@@ -50,3 +53,5 @@ class ReplicationTerms(msgspec.Struct, frozen=True):
     lag_ms_max: int = LAG_MS_MAX
     is_eligible: IsEligible = lambda _broker_id, _broker_epoch: True
     is_alive: IsAlive = lambda _broker_id: True
+    traffic: Traffic | None = None
+    """What partitions count in; None where metrics are off."""

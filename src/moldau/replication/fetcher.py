@@ -98,6 +98,12 @@ class ReplicaFetcher:
     def __len__(self) -> int:
         return len(self._followers) + (0 if self._newcomers is None else len(self._newcomers))
 
+    @property
+    def max_lag(self) -> int:
+        """The most records that a follower lacks."""
+        lag = max((follower.lag or 0 for follower in self._followers.values()), default=0)
+        return lag if self._newcomers is None else max(lag, self._newcomers.max_lag)
+
     def add(self, key: Key, follower: Follower) -> None:
         """Follow a partition, in a new epoch if it is followed already.
 

@@ -137,6 +137,10 @@ class TransactionCoordinator:
             return runtime.machine.verify_partitions(transactional_id, producer, partitions)
         return runtime.write(decide, all_of, at_once=True)
 
+    def loaded(self) -> list[TransactionShard]:
+        """What is known here so far."""
+        return [runtime.machine for runtime in self._shards.loaded()]
+
     def shards(self) -> list[TransactionShard] | ErrorCode:
         """All that is known here, or why that can't be told."""
         found = self._shards.all()

@@ -67,7 +67,12 @@ async def test_a_fetch_of_many_that_waits_for_much_is_not_tried_for_each_record(
     terms = Terms(12, 1 << 20, batches * len(batch), read_committed=False, changes_only=False)
     with closing(ColdReads()) as cold_reads, ThreadPoolExecutor(1) as computing:
         services = SimpleNamespace(
-            authorization=None, partitions=None, long_work=LongWork(), cold_reads=cold_reads, computing=computing
+            authorization=None,
+            partitions=None,
+            long_work=LongWork(),
+            cold_reads=cold_reads,
+            computing=computing,
+            metering=None,
         )
         context: Any = SimpleNamespace(services=services, version=12)
         plan, reading = Plan({(partition.topic, 0): wanted}), Reading(terms.bytes_max)

@@ -11,7 +11,6 @@ from tests.broker.handlers.config_resources import (
     ALL_BROKERS,
     BROKER,
     BROKER_LOGGER,
-    CLIENT_METRICS,
     GROUP,
     TOPIC,
     await_value,
@@ -146,14 +145,6 @@ def test_what_a_broker_refuses(wire: Wire, own: str, name: str, key: str, text: 
 @pytest.mark.parametrize("kind", [0, 99, BROKER_LOGGER])
 def test_a_kind_that_can_not_be_altered(wire: Wire, own: str, kind: int) -> None:
     assert alter(wire, kind, own, ("x", "1")) == (ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
-
-
-@pytest.mark.usefixtures("moldau_only")
-@pytest.mark.parametrize("kind", [CLIENT_METRICS])
-def test_kinds_that_are_not_there_yet(wire: Wire, kind: int) -> None:
-    error, message = alter(wire, kind, "some", ("interval.ms", "1000"))
-    assert error == ErrorCode.INVALID_REQUEST
-    assert "not supported yet" in (message or "")
 
 
 @pytest.mark.usefixtures("moldau_only")

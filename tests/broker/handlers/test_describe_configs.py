@@ -11,7 +11,7 @@ from moldau.wire.messages.describe_configs import (
 )
 from tests.broker.handlers.wire import Wire
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+TOPIC, BROKER, BROKER_LOGGER, GROUP = 2, 4, 8, 32
 TOPIC_CONFIG, DEFAULT_CONFIG, LOGGER_CONFIG = 1, 5, 6
 INT, LONG, LIST, UNKNOWN = 3, 5, 7, 0
 SINCE_TYPES = 3
@@ -140,14 +140,6 @@ def test_loggers(wire: Wire, broker_id: int) -> None:
     assert root.value in {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
     assert (root.config_source, root.config_type, root.read_only, root.synonyms) == (LOGGER_CONFIG, UNKNOWN, False, [])
     assert root.documentation == ""
-
-
-@pytest.mark.usefixtures("moldau_only")
-@pytest.mark.parametrize("kind", [CLIENT_METRICS])
-def test_kinds_that_are_not_there_yet(wire: Wire, kind: int) -> None:
-    error, message = refusal(describe(wire, kind, "some"))
-    assert error == ErrorCode.INVALID_REQUEST
-    assert "not supported yet" in (message or "")
 
 
 @pytest.mark.parametrize("kind", [0, 1, 99])

@@ -21,7 +21,7 @@ from tests.broker.handlers.config_resources import (
 from tests.broker.handlers.wire import Wire
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-TOPIC_CONFIG, BROKER_CONFIG, ALL_BROKERS_CONFIG, DEFAULT_CONFIG = 1, 2, 3, 5
+TOPIC_CONFIG, BROKER_CONFIG, ALL_BROKERS_CONFIG, DEFAULT_CONFIG, CLIENT_METRICS_CONFIG = 1, 2, 3, 5, 7
 WEEK_MS = "604800000"
 Change = tuple[str, int, str | None]
 
@@ -283,12 +283,20 @@ def test_a_broker_changes_its_own_loggers_only(wire: Wire, own: str, name: str, 
     assert found == (ErrorCode.INVALID_REQUEST, message.format(own))
 
 
+def test_a_subscription_for_client_metrics(wire: Wire, name: str) -> None:
+    assert alter(wire, CLIENT_METRICS, name, ("interval.ms", SET, "1000"), ("metrics", SET, "*")) == DONE
+    await_value(wire, CLIENT_METRICS, name, "interval.ms", "1000")
+    assert synonyms(wire, CLIENT_METRICS, name, "metrics") == ("*", [("metrics", "*", CLIENT_METRICS_CONFIG)])
+    assert alter(wire, CLIENT_METRICS, name, ("interval.ms", DELETE, None), ("metrics", DELETE, None)) == DONE
+    await_value(wire, CLIENT_METRICS, name, "interval.ms", "300000")
+    assert synonyms(wire, CLIENT_METRICS, name, "metrics") == ("", [])
+
+
 @pytest.mark.usefixtures("moldau_only")
-@pytest.mark.parametrize("kind", [CLIENT_METRICS])
-def test_kinds_that_are_not_there_yet(wire: Wire, kind: int) -> None:
-    error, message = alter(wire, kind, "some", ("interval.ms", SET, "1000"))
-    assert error == ErrorCode.INVALID_REQUEST
-    assert "not supported yet" in (message or "")
+@pytest.mark.parametrize("pattern", [r"(a)\1", "(?!x)", "(?=x)", "a" * 5_000])
+def test_patterns_for_clients_match_in_linear_time(wire: Wire, name: str, pattern: str) -> None:
+    refused = (ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: client_id={pattern}")
+    assert alter(wire, CLIENT_METRICS, name, ("match", SET, f"client_id={pattern}")) == refused
 
 
 def test_a_resource_that_is_named_twice_stays_as_it_is(wire: Wire, topic: str) -> None:

@@ -37,7 +37,9 @@ WAIT_S_MAX = 20.0
 
 
 def context() -> Context:
-    services = SimpleNamespace(long_work=LongWork(), executor=ThreadPoolExecutor(1), computing=ThreadPoolExecutor(1))
+    services = SimpleNamespace(
+        long_work=LongWork(), executor=ThreadPoolExecutor(1), computing=ThreadPoolExecutor(1), metering=None
+    )
     header = SimpleNamespace(api_version=VERSION)
     return Context(cast(Services, services), cast(RequestHeader, header), Peer("PLAINTEXT", "127.0.0.1", 1))
 

@@ -30,7 +30,7 @@ from moldau.wire.messages.metadata import MetadataRequestTopic
 from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
 from tests.broker.handlers.wire import Wire
 
-MANY = 5_000
+MANY = 20_000
 COUNT = 2 * JUDGED_AT_ONCE  # half of which are denied
 
 

@@ -66,7 +66,7 @@ def allowed(*operations: AclOperation) -> Authorization:
 
 def context(authorization: Authorization, key: ApiKey, version: int) -> Context:
     header: Any = SimpleNamespace(api_key=int(key), api_version=version)
-    services: Any = SimpleNamespace(authorization=authorization)
+    services: Any = SimpleNamespace(authorization=authorization, metering=None)
     return Context(services, header, Peer("PLAINTEXT", HOST, 1, ANONYMOUS))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -59,8 +59,8 @@ def other(folders: list[Path]) -> Path:
     return next(folder for folder in folders if folder != home(folders))
 
 
-def move(broker: EmbeddedBroker, target: Path) -> int:
-    topics = [AlterReplicaLogDirTopic(name=TOPIC, partitions=[0])]
+def move(broker: EmbeddedBroker, target: Path, *, partitions: Sequence[int] = (0,)) -> int:
+    topics = [AlterReplicaLogDirTopic(name=TOPIC, partitions=[*partitions])]
     request = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path=str(target), topics=topics)])
     wire = Wire(broker.bootstrap_servers)
     try:
@@ -182,6 +182,28 @@ def test_a_log_without_its_beginning_is_the_same_elsewhere(folders: list[Path]) 
         assert values_in(broker) == values[7:]
         write(broker.bootstrap_servers, TOPIC, [b"more"], partition=0)
         assert values_in(broker) == [*values[7:], b"more"]
+
+
+def test_a_move_that_waits_for_another_is_told_of_as_well(folders: list[Path]) -> None:
+    with running(folders) as broker:
+        create_topic(broker.bootstrap_servers, TOPIC, partitions=3)
+        here, there = sorted(folders, key=lambda folder: -len([*folder.glob(f"{TOPIC}-*")]))
+        partitions = [int(each.name.rpartition("-")[2]) for each in here.glob(f"{TOPIC}-*")]
+        for partition in partitions:
+            write(broker.bootstrap_servers, TOPIC, [bytes(100_000)] * 50, partition=partition)
+        limit(broker, 1_000)
+        before = described(broker)[str(there)]
+        assert move(broker, there, partitions=partitions) == ErrorCode.NONE
+
+        def future() -> list[tuple[bool, int, int]]:
+            return [row for row in described(broker)[str(there)] if row[0]]
+
+        until(lambda: len(future()) == len(partitions) == 2)
+        coming = future()
+        assert all(lag > 0 for _, lag, _ in coming)
+        limit(broker, 1 << 40)
+        until(lambda: not described(broker)[str(here)])
+        assert len(described(broker)[str(there)]) == len(before) + 2
 
 
 def test_a_move_is_told_of_held_back_and_given_up(folders: list[Path]) -> None:

@@ -6,7 +6,12 @@ import pytest
 
 from moldau.controller.image import PartitionImage, TopicImage
 from moldau.controller.machine import apply
-from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
+from moldau.controller.records import (
+    BrokerConfigsChanged,
+    ClientMetricsConfigsChanged,
+    GroupConfigsChanged,
+    TopicConfigsChanged,
+)
 from moldau.controller.settings.configs import (
     AlterConfigOp,
     AlteredResource,
@@ -22,7 +27,7 @@ from moldau.core.ids import NO_LEADER
 from tests.controller.clusters import cluster, topic, topic_id
 
 SET, DELETE, APPEND, SUBTRACT = AlterConfigOp
-TOPIC, BROKER, GROUP = 2, 4, 32
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 CONFIG = BrokerConfig.of({"node.id": "1"})
 IMAGE = cluster(topic("orders", configs={"retention.ms": "5"}))
 
@@ -188,6 +193,29 @@ def test_the_older_way_takes_away_what_is_not_named() -> None:
 def test_validation_alone_changes_nothing() -> None:
     decision = incremental(change(TOPIC, "orders", ConfigChange("retention.ms", "9")), validate_only=True)
     assert decision == Decision.reply_only([AlteredResource(TOPIC, "orders")])
+
+
+def test_a_subscription_for_client_metrics_is_there_while_it_has_a_value() -> None:
+    asked = change(CLIENT_METRICS, "all", ConfigChange("interval.ms", "1000", SET), ConfigChange("metrics", "", SET))
+    decision = incremental(asked)
+    record = ClientMetricsConfigsChanged("all", {"interval.ms": "1000", "metrics": ""})
+    assert decision == Decision((record,), [AlteredResource(CLIENT_METRICS, "all")])
+    image = apply(IMAGE, decision.records)
+    assert image.client_metrics_configs == {"all": {"interval.ms": "1000", "metrics": ""}}
+    gone = decide_alter_configs(image, [change(CLIENT_METRICS, "all")], config=CONFIG)
+    assert apply(image, gone.records).client_metrics_configs == {}
+
+
+def test_there_is_a_limit_to_subscriptions() -> None:
+    records = [ClientMetricsConfigsChanged(f"s{each}", {"metrics": "*"}) for each in range(1_000)]
+    image = apply(IMAGE, records)
+
+    def errors(name: str) -> list[ErrorCode]:
+        asked = change(CLIENT_METRICS, name, ConfigChange("interval.ms", "500", SET))
+        return [each.error for each in decide_incremental_alter_configs(image, [asked], config=CONFIG).reply]
+
+    assert errors("one more") == [ErrorCode.POLICY_VIOLATION]
+    assert errors("s7") == [ErrorCode.NONE]
 
 
 def test_a_groups_configs_are_kept_whether_it_exists_or_not() -> None:

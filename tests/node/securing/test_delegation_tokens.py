@@ -102,6 +102,38 @@ def test_a_token_is_for_whoever_proved_who_it_is(issuing: Secured) -> None:
                     assert logs_in(connected(issuing, protocol), token_id, scram)
 
 
+def test_our_tools_log_in_with_a_token_and_those_of_librdkafka_say_that_they_cannot(
+    issuing: Secured, tmp_path: Path
+) -> None:
+    with closing(connected(issuing, "SASL_SSL")) as peer:
+        log_in(peer, "SCRAM-SHA-512", "alice", PASSWORDS["alice"])
+        token_id = new_token(peer)
+    scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    login = f'{scram} required username="{token_id}" password="{password_of(token_id)}"'
+    settings = f"security.protocol=SASL_SSL\nssl.truststore.type=PEM\nssl.truststore.location={issuing.keys.trusted}\n"
+    settings += f"sasl.mechanism=SCRAM-SHA-512\nsasl.jaas.config={login}"
+    by_token, as_user = tmp_path / "token.properties", tmp_path / "user.properties"
+    by_token.write_text(f'{settings} tokenauth="true";\n')
+    as_user.write_text(f"{settings};\n")
+
+    def run(*words: str, file: Path) -> subprocess.CompletedProcess[str]:
+        servers = ["-b", issuing.address("SASL_SSL"), "--command-config", str(file)]
+        command = [sys.executable, "-m", "moldau", *words, *servers]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    listed = run("topics", "list", "-o", "json", file=by_token)
+    assert (listed.returncode, listed.stderr) == (0, "")
+    refused = run("topics", "list", file=as_user)
+    assert refused.returncode == 1
+    assert "invalid credentials" in refused.stderr
+    assert run("topics", "create", "letters", file=by_token).returncode == 0
+    refused = run("produce", "letters", file=by_token)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        'moldau produce: client configuration: librdkafka, which this tool runs on, knows no tokenauth="true"\n',
+    )
+
+
 def test_a_session_ends_with_its_token_and_the_token_is_forgotten(issuing: Secured) -> None:
     with closing(connected(issuing, "SASL_SSL")) as alice, closing(connected(issuing, "SASL_SSL")) as by_token:
         log_in(alice, "SCRAM-SHA-256", "alice", PASSWORDS["alice"])

@@ -166,6 +166,11 @@ class FetchSessions:
         self._eviction_ms_min = eviction_ms_min
         self._random = random.Random(seed)
 
+    @property
+    def partitions(self) -> int:
+        """Of all sessions."""
+        return self._partitions
+
     def __len__(self) -> int:
         return len(self._sessions)
 

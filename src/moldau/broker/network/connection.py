@@ -27,6 +27,7 @@ from moldau.broker.network.turns import LONG_S, SLICE_S, Turns
 from moldau.broker.requests.dispatch import Dispatch, Muted, Unanswered, describe
 from moldau.core.errors import ProtocolViolation
 from moldau.log.file_range import FileRange
+from moldau.wire.api import ApiKey
 
 LOGGER = logging.getLogger(__name__)
 
@@ -36,27 +37,10 @@ _UNREACHABLE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN,
 
 class Connection:
     __slots__ = (
-        "_dispatch",
-        "_inbox",
-        "_is_finishing",
-        "_is_queued",
-        "_loop",
-        "_on_close",
-        "_outbox",
-        "_reading",
-        "_ready",
-        "_refusals",
-        "_sending",
-        "_socket",
-        "_taken",
-        "_took_long",
-        "_turns",
-        "_until_s",
-        "_waiting_for",
-        "closed",
-        "last_active_s",
-        "peer",
-    )
+        "_dispatch", "_inbox", "_is_finishing", "_is_queued", "_loop", "_on_close", "_outbox", "_reading", "_ready",
+        "_refusals", "_sending", "_socket", "_taken", "_took_long", "_turns", "_until_s", "_waiting_for", "closed",
+        "last_active_s", "peer",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -146,6 +130,10 @@ class Connection:
     @property
     def large_frames(self) -> int:
         return self._inbox.large_frames
+
+    @property
+    def waits_for(self) -> ApiKey | None:
+        return None if self._waiting_for is None else self._waiting_for.api
 
     @property
     def was_reset(self) -> bool:

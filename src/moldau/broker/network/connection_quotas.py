@@ -116,6 +116,8 @@ class ConnectionQuotas:
 
     def __init__(self, limits: QuotaLimits | None = None) -> None:
         self._total = 0
+        self.created: Counter[str] = Counter()
+        """Connections since the start, by listener."""
         self._by_listener: Counter[str] = Counter()
         self._by_host: Counter[str] = Counter()
         self._waiting: list[Callable[[], None]] = []
@@ -171,6 +173,7 @@ class ConnectionQuotas:
 
     def opened(self, listener: str, host: str, now_s: float) -> None:
         self._total += 1
+        self.created[listener] += 1
         self._by_listener[listener] += 1
         self._by_host[host] += 1
         for name in (_BROKER, listener):

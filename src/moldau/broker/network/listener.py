@@ -8,7 +8,7 @@ import errno
 import logging
 import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -27,12 +27,14 @@ from moldau.core.repeated_line import RepeatedLine
 
 if TYPE_CHECKING:
     from moldau.broker.network.host_rates import HostRates
+    from moldau.broker.network.secured.authentications import Authentications
+    from moldau.wire.api import ApiKey
 
 LOGGER = logging.getLogger(__name__)
 
 _NO_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _ACCEPTS_PER_TURN = 64  # a flood of connections must not keep the others from being served
-_SECURED_ACCEPTS_PER_TURN = 8  # a handshake or a gate for each: together a millisecond
+_STRANGERS_ACCEPTED_AT_ONCE = 2  # half of the time that strangers have
 _PAUSE_S = 0.1
 _THROTTLED_MAX = 100  # connections of hosts that connect too fast, which are held for a moment; others end at once
 _WORK_S_MAX = 20.0  # for requests under way when the broker stops: 10,000 partitions are made in 13 s
@@ -73,6 +75,9 @@ class Guest(Protocol):
     def large_frames(self) -> int: ...
 
     @property
+    def waits_for(self) -> ApiKey | None: ...
+
+    @property
     def was_reset(self) -> bool: ...
 
     def close(self) -> None: ...
@@ -98,7 +103,16 @@ class Hall(NamedTuple):
 class Door(Protocol):
     """What a listener has before its connections, if it is not plain."""
 
+    def open(self, loop: asyncio.AbstractEventLoop, send_known: Callable[[], None]) -> None:
+        """`send_known` sends what those were answered who are no strangers to this door."""
+
+    def in_turn(self, loop: asyncio.AbstractEventLoop, do: Callable[[], None]) -> None:
+        """Call it when strangers have their turn."""
+
     def let_in(self, sock: socket.socket, peer: Peer, hall: Hall) -> Guest: ...
+
+    @property
+    def authentications(self) -> Authentications: ...
 
 
 class Listener:
@@ -117,7 +131,7 @@ class Listener:
         self._connections: set[Guest] = set()
         self._held_since_s: dict[tuple[Guest, int], float] = {}  # large frames, since others wait for their memory
         self._throttled: set[socket.socket] = set()  # accepted and not served, for their hosts connect too fast
-        self._refusals = Refusals()
+        self.refusals = Refusals()
         self._scratch = memoryview(bytearray(limits.RECEIVE_BYTES))
         self._socket: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -126,6 +140,7 @@ class Listener:
         self._swept_s = 0.0
         self._is_empty: asyncio.Event | None = None
         self._door: Door | None = None
+        self._accept_is_due = False
 
     def bind(self, host: str, port: int, *, backlog: int = 1024, receive_buffer_bytes: int = -1) -> None:
         """Take the address, so that a wrong one is known before anything else starts. Nobody is answered yet."""
@@ -146,6 +161,15 @@ class Listener:
         self._socket = listening
         self.host, self.port = listening.getsockname()[:2]
 
+    @property
+    def guests(self) -> Collection[Guest]:
+        return self._connections
+
+    @property
+    def authentications(self) -> Authentications | None:
+        """None where nobody has to prove anything."""
+        return None if self._door is None else self._door.authentications
+
     def start(
         self,
         dispatch: Dispatch,
@@ -159,7 +183,9 @@ class Listener:
         self._dispatch, self._allowed, self._budget = dispatch, allowed, budget
         self._loop = asyncio.get_running_loop()
         self._turns = Turns(self._loop)
-        self._loop.add_reader(self._socket.fileno(), self._accept)
+        if door is not None:
+            door.open(self._loop, self._turns.send_now)
+        self._accept_again()
         quotas.when_exceeded(self.name, self._close_most_idle)
         self._sweep_later()
 
@@ -195,11 +221,23 @@ class Listener:
         for sock in tuple(self._throttled):
             self._hang_up_on(sock)
 
+    def _accept_soon(self) -> None:
+        assert self._loop is not None
+        assert self._door is not None
+        if not self._accept_is_due:
+            self._accept_is_due = True
+            self._door.in_turn(self._loop, self._accept_strangers)
+
+    def _accept_strangers(self) -> None:
+        self._accept_is_due = False
+        if self._socket is not None:
+            self._accept()
+
     def _accept(self) -> None:
         assert self._socket is not None
         assert self._loop is not None
         until_s = monotonic() + _ACCEPT_S_MAX
-        for _ in range(_ACCEPTS_PER_TURN if self._door is None else _SECURED_ACCEPTS_PER_TURN):
+        for _ in range(_ACCEPTS_PER_TURN if self._door is None else _STRANGERS_ACCEPTED_AT_ONCE):
             if self._must_wait() or monotonic() >= until_s:
                 return
             try:
@@ -239,7 +277,7 @@ class Listener:
 
     def _accept_again(self) -> None:
         if self._socket is not None and self._loop is not None:
-            self._loop.add_reader(self._socket.fileno(), self._accept)
+            self._loop.add_reader(self._socket.fileno(), self._accept if self._door is None else self._accept_soon)
 
     def _admit(self, sock: socket.socket, peer: Peer) -> None:
         allowed = self._allowed
@@ -248,7 +286,7 @@ class Listener:
         if self._quotas.has_too_many(peer.host):
             most = self._quotas.most_of(peer.host)
             why = f"its host has {most} connections, the most allowed (max.connections.per.ip)"
-            self._refusals.not_admitted(peer, why)
+            self.refusals.not_admitted(peer, why)
             sock.close()
             return
         sock.setblocking(False)
@@ -270,7 +308,7 @@ class Listener:
                 dispatch=self._dispatch,
                 inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max, budget=self._budget),
                 turns=self._turns,
-                refusals=self._refusals,
+                refusals=self.refusals,
                 loop=self._loop,
                 on_close=self._forget,
             )
@@ -282,7 +320,7 @@ class Listener:
         wait_s = rates.wait_s(peer.host, self._loop.time())
         if wait_s <= 0:
             return False
-        self._refusals.not_admitted(peer, "its host connects too fast (connection_creation_rate)")
+        self.refusals.not_admitted(peer, "its host connects too fast (connection_creation_rate)")
         if len(self._throttled) >= _THROTTLED_MAX:
             sock.close()
         else:
@@ -301,7 +339,7 @@ class Listener:
             self._scratch,
             self._budget,
             turns,
-            self._refusals,
+            self.refusals,
             loop,
             on_close=self._forget,
             on_secured=self._replace,
@@ -313,6 +351,7 @@ class Listener:
 
     def _forget(self, connection: Guest) -> None:
         self._connections.discard(connection)
+        connection.peer.client.is_connected = False
         self._quotas.closed(self.name, connection.peer.host)
         if self._is_empty is not None and not self._connections:
             self._is_empty.set()
@@ -320,7 +359,7 @@ class Listener:
     def _close_most_idle(self) -> None:
         connection = min(self._connections, key=lambda one: one.last_active_s)
         why = "another listener needs its place (max.connections)"
-        self._refusals.not_admitted(connection.peer, why)
+        self.refusals.not_admitted(connection.peer, why)
         connection.close()
 
     def _sweep_later(self) -> None:

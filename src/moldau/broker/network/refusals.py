@@ -29,9 +29,12 @@ class Refusals:
 
     def __init__(self) -> None:
         self._windows: dict[tuple[str, str], _Window] = {}
+        self.counts = {"violation": 0, "failure": 0, "not admitted": 0}
+        """Since the start: mistakes of peers, faults of ours, and limits."""
 
     def violated(self, peer: Peer, wrong: Exception, asked: str) -> None:
         """The peer's mistake. Somebody at the wrong door is named once in a window, for it won't go away by itself."""
+        self.counts["violation"] += 1
         if isinstance(wrong, ForeignProtocol):
             self._say(logging.WARNING, peer, str(wrong), f"closing connection from {peer}: it {wrong}", 1)
         else:
@@ -39,11 +42,13 @@ class Refusals:
 
     def failed(self, peer: Peer, wrong: BaseException, asked: str) -> None:
         """Our own."""
+        self.counts["failure"] += 1
         line = f"closing connection from {peer}: this broker failed: {wrong!r}{asked}"
         self._say(logging.ERROR, peer, "failed", line, LINES_MAX)
         LOGGER.debug("where it failed", exc_info=wrong)
 
     def not_admitted(self, peer: Peer, why: str) -> None:
+        self.counts["not admitted"] += 1
         self._say(logging.WARNING, peer, "not admitted", f"refusing {peer}: {why}", 1)
 
     def _say(self, level: int, peer: Peer, kind: str, line: str, lines_max: int) -> None:

@@ -54,6 +54,11 @@ class Turns:
         if now_s - self._held_since_s >= ANSWERS_HELD_S:
             self._send()
 
+    def send_now(self) -> None:
+        """What was answered until now, before others have a turn who may take long."""
+        if self._answered:
+            self._send()
+
     def _send(self) -> None:
         answered, self._answered = self._answered, []
         self._send_all(iter(answered))

@@ -20,6 +20,7 @@ from moldau.wire.api import ApiKey
 
 if TYPE_CHECKING:
     from moldau.broker.context import Peer, Services
+    from moldau.broker.metrics.metering import Metering, RequestCounts
     from moldau.broker.requests.dispatch import Dispatch
     from moldau.wire.frame import RequestHeader
 
@@ -94,9 +95,12 @@ class LimitedAnswer(Unanswered):
 class Asked:
     """A request under way: who asked, with how many bytes, and the time it took so far."""
 
-    __slots__ = ("begun", "client", "size_bytes", "stopwatch")
+    __slots__ = ("began_ns", "begun", "client", "counts", "size_bytes", "stopwatch")
 
-    def __init__(self, begun: Begun, size_bytes: int, stopwatch: Stopwatch) -> None:
+    def __init__(self, begun: Begun, size_bytes: int, stopwatch: Stopwatch, began_ns: int) -> None:
+        self.began_ns = began_ns
+        self.counts: RequestCounts | None = None
+        """Where metrics are on."""
         self.begun = begun
         self.client = client_of(begun.context)
         self.size_bytes = size_bytes
@@ -106,10 +110,12 @@ class Asked:
 class Throttling:
     """What a broker with any quota answers requests through. One without has none of this."""
 
-    __slots__ = ("clients",)
+    __slots__ = ("clients", "metering")
 
     def __init__(self, clients: ClientQuotas) -> None:
         self.clients = clients
+        self.metering: Metering | None = None
+        """None where metrics are off."""
 
     def answer(self, dispatch: Dispatch, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
         stopwatch, began_ns, size_bytes = Stopwatch(), perf_counter_ns(), len(frame)
@@ -117,7 +123,9 @@ class Throttling:
         if not isinstance(begun, Begun):
             return begun
         stopwatch.spent_ns += perf_counter_ns() - began_ns
-        asked = Asked(begun, size_bytes, stopwatch)
+        asked = Asked(begun._replace(request=None), size_bytes, stopwatch, began_ns)
+        if self.metering is not None:
+            asked.counts = self.metering.begun(begun)
         if isinstance(begun.answer, asyncio.Future | DelayedResponse):
             later = LimitedAnswer(begun.answer, asked, self)
             if not begun.answer.done():
@@ -139,6 +147,7 @@ class Throttling:
         if is_timed:
             pause_ms = max(pause_ms, self.clients.took(asked.client, asked.stopwatch.spent_ns))
         if response is None:
+            self._count(asked, None, None, pause_ms)
             return None, pause_ms
         if pause_ms:
             tell(response, pause_ms, key, version)
@@ -146,7 +155,16 @@ class Throttling:
         parts = route.reply(response, context.header.correlation_id)
         if is_timed:
             self.clients.took(asked.client, perf_counter_ns() - began_ns)  # is for the next request to pay
+        self._count(asked, response, parts, pause_ms)
         return parts, pause_ms
+
+    def _count(self, asked: Asked, response: Any, parts: list[Part] | None, pause_ms: int) -> None:
+        if self.metering is None or asked.counts is None:
+            return
+        client_id = asked.begun.context.header.client_id
+        self.metering.answered(asked.counts, client_id, response, parts, asked.size_bytes, asked.began_ns)
+        if pause_ms:
+            self.metering.paused(asked.counts, client_id, pause_ms)
 
     def fetching(self, context: Context) -> FetchQuota | None:
         client = client_of(context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import Future
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from moldau.broker.context import Context
 from moldau.coordinator.long_work import LongWork, Slice
@@ -14,6 +14,9 @@ from moldau.core.limits import REPEATED_QUESTIONS_MAX
 from moldau.wire.codec import encoder_in_steps
 from moldau.wire.frame import SIZE_BYTES
 from moldau.wire.schema import Message
+
+if TYPE_CHECKING:
+    from moldau.broker.metrics.outcomes import Outcome
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Message)
@@ -29,10 +32,11 @@ ROWS_MAX = 2_000  # to make and encode so many rows of a response takes some mil
 class Encoded(Generic[R]):
     """A large response, encoded where that held nobody up."""
 
-    __slots__ = ("body", "kind")
+    __slots__ = ("body", "kind", "outcome")
 
-    def __init__(self, response: R, version: int) -> None:
+    def __init__(self, response: R, version: int, outcome_of: Callable[[R], Outcome] | None = None) -> None:
         self.kind = type(response)
+        self.outcome = None if outcome_of is None else outcome_of(response)
         self.body: list[Any] = []
         encoder_in_steps(self.kind, version)(response, self.body)
 
@@ -133,7 +137,9 @@ def by_size(shape: Callable[[], R], rows: int, context: Context) -> R | Coroutin
 
 async def encoded(shape: Callable[[], R], context: Context) -> Encoded[R]:
     """A response that a thread makes and encodes: `shape` must look at nothing that changes."""
-    return await in_thread(lambda: Encoded(shape(), context.version), context)
+    metering = context.services.metering
+    outcome_of = None if metering is None else metering.outcome_of
+    return await in_thread(lambda: Encoded(shape(), context.version, outcome_of), context)
 
 
 async def in_thread(work: Callable[[], T], context: Context) -> T:

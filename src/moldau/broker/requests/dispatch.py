@@ -24,10 +24,12 @@ from moldau.wire.api import ApiKey
 from moldau.wire.codec import decoder, encoder
 from moldau.wire.decoding import Decoder
 from moldau.wire.encoding import Encoder
-from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_header, response_parts
+from moldau.wire.frame import RequestHeader, has_flexible_header, response_parts
+from moldau.wire.request_header import read_request_header
 from moldau.wire.schema import Message
 
 if TYPE_CHECKING:
+    from moldau.broker.metrics.metering import Metering
     from moldau.broker.quotas.throttling import Throttling
     from moldau.broker.requests.forwarding import Forwarding
 
@@ -99,6 +101,11 @@ class Unanswered:
             raise ProtocolViolation("the request was cancelled") from None
 
     @property
+    def api(self) -> ApiKey | None:
+        """What was asked."""
+        return self._route.api.key
+
+    @property
     def waits_for_others(self) -> bool:
         """For records or members, which may take as long as the client says and changes nothing when it is given up."""
         return isinstance(self.future, DelayedResponse) or self._route.api.key in _WAITING
@@ -128,6 +135,10 @@ class Muted(Unanswered):
         return None
 
     @property
+    def api(self) -> ApiKey | None:
+        return None
+
+    @property
     def waits_for_others(self) -> bool:
         return True
 
@@ -144,24 +155,42 @@ class Begun(NamedTuple):
     route: Route
     context: Any
     answer: Any
+    request: Any = None
+    """None where it was not decoded, or in parts."""
 
 
 class Dispatch:
     """The handler table at work."""
 
-    __slots__ = ("_apis", "_large", "_routes", "_services", "answer")
+    __slots__ = ("_apis", "_large", "_metering", "_routes", "_services", "_throttling", "answer")
 
     def __init__(self, table: Iterable[Api], services: Services) -> None:
         self._apis = {int(row.key): row for row in table}
         self._routes: dict[tuple[int, int], Route] = {}
         self._services = services
         self._large = LargeRequests(services)
+        self._throttling: Throttling | None = None
+        self._metering: Metering | None = None
         self.answer: Callable[[memoryview, Peer], list[Part] | Unanswered | None] = self._answer
-        """What to send to whom. It is another one while clients have quotas, so that nobody else pays for a look."""
+        """What to send to whom. It is another one where requests are counted, and while clients have quotas, so that
+        nobody else pays for a look."""
 
     def limit(self, throttling: Throttling | None) -> None:
         """Answer within these quotas from now on, or without any."""
-        self.answer = self._answer if throttling is None else partial(throttling.answer, self)
+        self._throttling = throttling
+        self._choose()
+
+    def meter(self, metering: Metering) -> None:
+        """Count what is answered from now on."""
+        self._metering = metering
+        self._choose()
+
+    def _choose(self) -> None:
+        if self._throttling is not None:
+            self._throttling.metering = self._metering
+            self.answer = partial(self._throttling.answer, self)
+        else:
+            self.answer = self._answer if self._metering is None else partial(self._metering.answer, self)
 
     def _answer(self, frame: memoryview, peer: Peer) -> list[Part] | Unanswered | None:
         """Whatever is raised, by a handler too, ends the connection; `describe` names the request."""
@@ -214,13 +243,17 @@ class Dispatch:
         header, at = read_request_header(frame)
         context = context_of(self._services, header, peer)
         answer: Any
+        request = None
         if route.is_forwarded and not self._services.controller.is_active and self._services.forwarding is not None:
             answer = self._relayed(frame, at, route, context, self._services.forwarding)
         elif is_large:
             answer = self._large.answer(frame, at, api=route.api, decode=route.decode, context=context)
         else:
-            answer = route.call(route.decode(frame, at)[0], context)
-        return Begun(route, context, asyncio.ensure_future(running(answer)) if iscoroutine(answer) else answer)
+            request = route.decode(frame, at)[0]
+            answer = route.call(request, context)
+        if iscoroutine(answer):
+            answer = asyncio.ensure_future(running(answer))
+        return Begun(route, context, answer, request)
 
     def is_forwarded(self, key: int) -> bool:
         """Whether other brokers send requests of this API on to the controller."""
@@ -232,7 +265,7 @@ class Dispatch:
         begun = self.begun(frame, peer)
         if not isinstance(begun, Begun):
             return b"".join(cast("list[bytes]", begun))
-        route, context, answer = begun
+        route, context, answer, _ = begun
         assert not isinstance(answer, DelayedResponse), "no request that waits for records is forwarded"
         response = await answer if isinstance(answer, Future) else answer
         parts = [] if response is None else route.reply(response, context.header.correlation_id)

@@ -11,7 +11,7 @@ import asyncio
 from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from struct import Struct
 
@@ -19,6 +19,7 @@ from moldau.broker.context import Peer
 from moldau.broker.handlers.sasl_authenticate import sasl_authenticate
 from moldau.broker.handlers.sasl_handshake import sasl_handshake
 from moldau.broker.network.outbox import Part
+from moldau.broker.network.secured.authentications import Authentications
 from moldau.broker.network.secured.login_inbox import LoginInbox
 from moldau.broker.requests.answers import Relayed
 from moldau.broker.requests.dispatch import Begun, Dispatch, Route, Unanswered
@@ -30,10 +31,11 @@ from moldau.security.principals import Principal
 from moldau.security.sasl.login import Login, LoginSettings, Refusal, Step
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import encode_parts
-from moldau.wire.frame import SIZE_BYTES, RequestHeader, read_request_header, response_parts
+from moldau.wire.frame import SIZE_BYTES, RequestHeader, response_parts
 from moldau.wire.messages.api_versions import ApiVersionsResponse
 from moldau.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from moldau.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from moldau.wire.request_header import read_request_header
 
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _SIZE_CORRELATION_ERROR = Struct(">iih")  # how an answer to ApiVersions begins, whose header is always the oldest
@@ -55,6 +57,7 @@ class Logins:
     executor: Executor
     in_thread: frozenset[str] = frozenset()
     """Mechanisms whose work would hold the loop."""
+    authentications: Authentications = field(default_factory=Authentications)
 
 
 class LoginGate:
@@ -140,14 +143,16 @@ class LoginGate:
         found = await step
         response = self._outcome(found)
         if found.failure is not None:
-            self.failure = self._told(found.failure, header)
+            self._note_failure(found.failure, header)
             await asyncio.sleep(self._logins.failure_delay_s)
         return response
 
     def _outcome(self, step: Step) -> Response:
         self._take(step.login)
-        if step.login.is_complete and self.on_login is not None:
-            self.on_login(step.login.principal)
+        if step.login.is_complete:
+            self._logins.authentications.succeeded += 1
+            if self.on_login is not None:
+                self.on_login(step.login.principal)
         return step.response if step.token is None else Relayed(step.token)
 
     def _refuse(self, refusal: Refusal, key: int, version: int, correlation_id: int) -> Unanswered:
@@ -163,11 +168,15 @@ class LoginGate:
         return self._fail(refusal.reason, response, None, _NO_HEADER)
 
     def _fail(self, why: str, response: Response, route: Route | None, header: RequestHeader) -> Unanswered:
-        self.failure = self._told(why, header)
+        self._note_failure(why, header)
         loop = _loop()
         told: Future[Response] = loop.create_future()
         loop.call_later(self._logins.failure_delay_s, _settle, told, response)
         return Unanswered(told, _or_raw(route), header)
+
+    def _note_failure(self, why: str, header: RequestHeader) -> None:
+        self._logins.authentications.fail_login(header.client_id)
+        self.failure = self._told(why, header)
 
     def _told(self, why: str, header: RequestHeader) -> str:
         """With what finds the client. Not its user, as in Apache Kafka: that may be a password in the wrong field."""

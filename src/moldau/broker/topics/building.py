@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from moldau.broker.topics.partitions import HostedTopic, assignment, leadership
 from moldau.controller.image import TopicImage
@@ -51,7 +52,7 @@ def _build(broker_id: int, topic: TopicImage, job: LogJob, clock: Clock, terms: 
     index = job.partition.partition
     if job.log.on_failure is None:  # what the disk refuses here is for the loop to judge
         job.log.on_failure = job.refuse
-    partition = Partition(
+    partition = _partition_of(terms)(
         topic.name,
         index,
         topic_id=topic.id,
@@ -64,3 +65,12 @@ def _build(broker_id: int, topic: TopicImage, job: LogJob, clock: Clock, terms: 
         terms=terms,
     )
     return None if job.discard_if_unusable() else partition
+
+
+def _partition_of(terms: ReplicationTerms) -> Callable[..., Partition]:
+    """Who counts nothing has partitions that do not look whether to."""
+    if terms.traffic is None:
+        return Partition
+    from moldau.replication.counted_partition import CountedPartition
+
+    return partial(CountedPartition, traffic=terms.traffic)

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from moldau.core.errors import ApiError
 from moldau.core.ids import TopicPartition
@@ -41,6 +41,14 @@ class Move:
     target: str
     future: PartitionLog | None = None
     task: asyncio.Task[None] | None = None
+
+
+class OnTheWay(NamedTuple):
+    """How much of a replica is at the log directory that it moves to."""
+
+    target: str
+    size_bytes: int
+    end_offset: int
 
 
 class ReplicaMoves:
@@ -73,6 +81,15 @@ class ReplicaMoves:
         """The copy that is being made of a log."""
         move = self._moves.get(log.partition)
         return None if move is None or move.source is not log else move.future
+
+    def way_of(self, log: PartitionLog) -> OnTheWay | None:
+        """Where a log moves to, be it that others are moved before it."""
+        move = self._moves.get(log.partition)
+        if move is None or move.source is not log:
+            return None
+        if move.future is None:
+            return OnTheWay(move.target, 0, log.log_start_offset)
+        return OnTheWay(move.target, move.future.size_bytes(), move.future.end_offset)
 
     async def stop(self) -> None:
         tasks = [move.task for move in self._moves.values() if move.task is not None]

@@ -1,4 +1,4 @@
-"""Configurations that are changed while the cluster runs: of topics, of one broker, of all brokers, of groups."""
+"""Configurations that are changed while the cluster runs: of topics, brokers, groups and client metrics."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from msgspec.structs import replace
 from moldau.controller.image import ClusterImage, Draft
 from moldau.controller.partitions.min_isr import MIN_ISR
 from moldau.controller.partitions.states import Refusal, clear_elrs, without_elr
-from moldau.controller.records import BrokerConfigsChanged, GroupConfigsChanged, TopicConfigsChanged
+from moldau.controller.records import (
+    BrokerConfigsChanged,
+    ClientMetricsConfigsChanged,
+    GroupConfigsChanged,
+    TopicConfigsChanged,
+)
 from moldau.core.config.broker import BROKER_CONFIGS, DYNAMIC_BROKER_CONFIGS, THROTTLES, BrokerConfig, listener_key
+from moldau.core.config.client_metrics import InvalidSubscription, validate_client_metrics
 from moldau.core.config.definitions import ConfigDef, ConfigError, ConfigType, format_value
 from moldau.core.config.dynamic import check_change, is_store_key, refuse_for_all_brokers
 from moldau.core.config.group import GROUP_CONFIGS, validate_group_overrides
@@ -22,6 +28,7 @@ from moldau.core.config.settings import refuse_unsupported
 from moldau.core.config.topic import TOPIC_CONFIGS, validate_topic_overrides
 from moldau.core.decision import Decision
 from moldau.core.errors import ApiError, ErrorCode
+from moldau.core.limits import CLIENT_METRICS_SUBSCRIPTIONS_MAX
 from moldau.core.topic_names import topic_name_problem
 
 
@@ -68,7 +75,8 @@ class AlteredResource(Struct, frozen=True):
     message: str | None = None
 
 
-ConfigRecord = TopicConfigsChanged | BrokerConfigsChanged | GroupConfigsChanged
+ConfigRecord = TopicConfigsChanged | BrokerConfigsChanged | GroupConfigsChanged | ClientMetricsConfigsChanged
+_ALTERED_HERE = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
 
 
 def decide_incremental_alter_configs(
@@ -126,10 +134,10 @@ def _refuse_request(resource: ResourceChange, incremental: bool) -> Refusal | No
     refusal = refuse_changes(resource.changes)
     if refusal is not None:
         return refusal
-    if resource.type == ResourceType.CLIENT_METRICS or (incremental and resource.type == ResourceType.BROKER_LOGGER):
+    if incremental and resource.type == ResourceType.BROKER_LOGGER:
         kind = ResourceType(resource.type).name
         return Refusal(ErrorCode.INVALID_REQUEST, f"Configurations of {kind} resources are not supported yet")
-    if resource.type not in (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP):
+    if resource.type not in _ALTERED_HERE:
         return Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.type}")
     unknown = [each.operation for each in resource.changes if each.operation not in _OPERATIONS]
     if unknown:
@@ -144,6 +152,8 @@ def _alter(
         return _alter_topic(image, resource, config, incremental)
     if resource.type == ResourceType.GROUP:
         return _alter_group(image, resource, config, incremental)
+    if resource.type == ResourceType.CLIENT_METRICS:
+        return _alter_client_metrics(image, resource, incremental)
     return _alter_broker(image, resource, config, incremental)
 
 
@@ -190,6 +200,29 @@ def _alter_group(
         return Refusal(ErrorCode.INVALID_CONFIG, str(wrong))
     changes = _difference(now, values)
     return [GroupConfigsChanged(resource.name, changes)] if changes else []
+
+
+def _alter_client_metrics(
+    image: ClusterImage, resource: ResourceChange, incremental: bool
+) -> list[ConfigRecord] | Refusal:
+    now = image.client_metrics_config(resource.name)
+    # Kafka knows no types of these keys where it appends to lists, so that none is a list there.
+    values = _changed_values(now, resource.changes, {}, incremental=incremental)
+    if isinstance(values, ConfigChange):
+        return _refuse_list_operation(values)
+    if not resource.name:
+        return Refusal(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+    try:
+        validate_client_metrics(values)
+    except InvalidSubscription as wrong:
+        return Refusal(ErrorCode.INVALID_REQUEST, str(wrong))
+    except ConfigError as wrong:
+        return Refusal(ErrorCode.INVALID_CONFIG, str(wrong))
+    if not now and values and len(image.client_metrics_configs) >= CLIENT_METRICS_SUBSCRIPTIONS_MAX:
+        message = f"There are {CLIENT_METRICS_SUBSCRIPTIONS_MAX} client metrics subscriptions, the most allowed"
+        return Refusal(ErrorCode.POLICY_VIOLATION, message)
+    changes = _difference(now, values)
+    return [ClientMetricsConfigsChanged(resource.name, changes)] if changes else []
 
 
 def _alter_broker(
@@ -329,6 +362,11 @@ def apply_broker_configs_changed(draft: Draft, record: BrokerConfigsChanged) -> 
 def apply_group_configs_changed(draft: Draft, record: GroupConfigsChanged) -> None:
     values = _merged(draft.image.group_config(record.group_id), record.changes)
     _keep(draft.group_configs(), record.group_id, values)
+
+
+def apply_client_metrics_configs_changed(draft: Draft, record: ClientMetricsConfigsChanged) -> None:
+    values = _merged(draft.image.client_metrics_config(record.name), record.changes)
+    _keep(draft.client_metrics_configs(), record.name, values)
 
 
 def _keep(by_name: dict[str, Mapping[str, str]], name: str, values: Mapping[str, str]) -> None:

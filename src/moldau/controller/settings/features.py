@@ -12,8 +12,9 @@ from moldau.controller.records import FeaturesFinalized
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.decision import Decision
 from moldau.core.errors import ErrorCode
+from moldau.core.metadata_versions import METADATA, metadata_name
 
-METADATA_VERSION = "metadata.version"
+METADATA_VERSION = METADATA
 TRANSACTION_VERSION = "transaction.version"
 GROUP_VERSION = "group.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
@@ -28,13 +29,6 @@ SUPPORTED: Mapping[str, tuple[int, int]] = MappingProxyType(
     }
 )
 
-# The names of the levels of metadata.version, from the lowest on. The metadata of the highest can't be told in the
-# words of any other, as in Apache Kafka 4.3, so there is no way down.
-_METADATA_VERSIONS = (
-    "3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2", "3.7-IV0", "3.7-IV1",
-    "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0",
-    "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0",
-)  # fmt: skip
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
@@ -110,8 +104,8 @@ def _metadata_refusal(image: ClusterImage, update: FeatureUpdate) -> str | None:
     current = level_of(image, METADATA_VERSION)
     if update.feature != METADATA_VERSION or update.level >= current:
         return None
-    lowest = SUPPORTED[METADATA_VERSION][0]
-    before, after = (_METADATA_VERSIONS[level - lowest] for level in (current, update.level))
+    # The metadata of the highest can't be told in the words of any other, as in Apache Kafka 4.3: there is no way down.
+    before, after = (metadata_name(level) for level in (current, update.level))
     reason = (
         "Unsafe metadata downgrade is not supported in this version."
         if update.upgrade_type == UNSAFE_DOWNGRADE

@@ -28,7 +28,7 @@ def replication(
     long_work: LongWork,
 ) -> Replication:
     """`current` is the configuration as it changes while the broker runs."""
-    return Replication(
+    made = Replication(
         config.node_id,
         partitions,
         lambda: peers.channels,
@@ -38,10 +38,16 @@ def replication(
         flush=flush,
         long_work=long_work,
     )
+    if config.has_metrics:
+        from moldau.replication.traffic import Traffic
+
+        made.traffic = Traffic()
+    return made
 
 
 def terms_of(config: BrokerConfig, replication: Replication) -> ReplicationTerms:
-    return ReplicationTerms(config.int("replica.lag.time.max.ms"), replication.is_eligible, replication.is_alive)
+    lag_ms_max = config.int("replica.lag.time.max.ms")
+    return ReplicationTerms(lag_ms_max, replication.is_eligible, replication.is_alive, replication.traffic)
 
 
 def replicate(services: Services, running: AsyncExitStack) -> None:

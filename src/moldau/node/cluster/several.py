@@ -12,18 +12,19 @@ from argparse import Namespace
 from asyncio.subprocess import Process
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.listeners import ListenerConfig
+from moldau.core.config.monitoring import LISTENER
 from moldau.embedded.members import Member, broker_ids_of, first_broker_id, members
-from moldau.embedded.process import Address, await_ready
+from moldau.embedded.process import Ready, await_ready
 from moldau.log.directories.lock import DirectoryLock
 from moldau.log.directories.meta_properties import UnusableDirectory
-from moldau.node.announcing import say
+from moldau.node.announcing import say, tell_ready
 from moldau.node.running import StartFailed
 from moldau.node.supervisor import READY, STOPPING, notify_supervisor
 
@@ -47,6 +48,8 @@ async def run_several(config: BrokerConfig, options: Namespace) -> int:
     count = broker_count(options.brokers)
     check_ports("listeners", config.listeners, count)
     check_ports("advertised.listeners", config.advertised_listeners, count)
+    if config.metrics_listener is not None:
+        check_ports(LISTENER, [ListenerConfig("http", *astuple(config.metrics_listener))], count)
     data_dirs = [Path(each).absolute() for each in config.log_dirs]
     cluster = Several(options)
     cluster.follow_signals()
@@ -100,7 +103,7 @@ class Several:
             loop.run_in_executor(None, partial(await_ready, descriptor, timeout_s=START_S_MAX)) for descriptor in ready
         ]
         try:
-            listeners = await asyncio.gather(*waiting)
+            started = await asyncio.gather(*waiting)
         except OSError as wrong:
             if not self._is_stopping.is_set():
                 await self.stop("a broker did not start")
@@ -111,7 +114,7 @@ class Several:
             for descriptor in ready:
                 os.close(descriptor)
         if not self._is_stopping.is_set():
-            self._announce(wanted, listeners, config)
+            self._announce(wanted, started, config)
 
     async def ended(self) -> int:
         await asyncio.gather(*(self._watch(broker_id) for broker_id in self._processes))
@@ -156,6 +159,9 @@ class Several:
         command += ["--override", f"listeners={shifted(config.listeners, index)}"]
         if config.value("advertised.listeners") is not None:
             command += ["--override", f"advertised.listeners={shifted(config.advertised_listeners, index)}"]
+        if config.metrics_listener is not None:
+            own = config.metrics_listener
+            command += ["--override", f"{LISTENER}={replace(own, port=own.port + index if own.port else 0)}"]
         # A supervisor is told of all of them by this process.
         environment = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
         try:
@@ -184,23 +190,28 @@ class Several:
             left = len(self._living())
             LOGGER.error("broker %d (process %d) ended with %s; %d are left", broker_id, process.pid, how, left)
 
-    def _announce(
-        self, wanted: Sequence[Member], listeners: Sequence[dict[str, Address]], config: BrokerConfig
-    ) -> None:
+    def _announce(self, wanted: Sequence[Member], started: Sequence[Ready], config: BrokerConfig) -> None:
         lines = [f"{len(wanted)} brokers answer clients; Ctrl-C stops them"]
-        for member, bound in zip(wanted, listeners, strict=True):
-            where = ", ".join(f"{name}://{address}" for name, address in bound.items())
+        for member, ready in zip(wanted, started, strict=True):
+            where = ", ".join(f"{name}://{address}" for name, address in ready.listeners.items())
             lines.append(f"  broker {member.broker_id:<4} {where}  (process {self._processes[member.broker_id].pid})")
+        lines += [f"  metrics     {ready.metrics}" for ready in started if ready.metrics is not None]
         lines += [f"  data        {Path(each).absolute()}" for each in config.log_dirs]
         if config.metadata_service is not None:
             lines.append(f"  metadata    {config.metadata_service}")
         if self._options.secure:
             from moldau.node.securing.secure_start import bootstrap_servers, write_client_files
 
-            servers = bootstrap_servers((each.host, each.port) for bound in listeners for each in bound.values())
+            servers = bootstrap_servers(
+                (each.host, each.port) for ready in started for each in ready.listeners.values()
+            )
             lines.append(write_client_files(self._options.secured_by, servers))
         if self._options.log_format == "text":
             say("\n".join(lines))
+        if self._options.ready_fd is not None:
+            places = [{name: (at.host, at.port) for name, at in each.listeners.items()} for each in started]
+            secured_by = self._options.secured_by
+            tell_ready(self._options.ready_fd, places, metrics=started[0].metrics, secured_by=secured_by)
         LOGGER.info("%d brokers started", len(wanted), extra={"brokers": [each.broker_id for each in wanted]})
         notify_supervisor(READY)
 

@@ -26,7 +26,7 @@ from moldau.security.tls.session import TlsSession
 
 
 class SecuredConnection(Connection):
-    __slots__ = ("_awaits_turn", "_deadline", "_gate", "_session", "_strangers")
+    __slots__ = ("_awaits_turn", "_deadline", "_gate", "_of_known", "_session", "_strangers")
 
     def __init__(
         self,
@@ -52,7 +52,11 @@ class SecuredConnection(Connection):
         self._awaits_turn = False
         self._strangers = strangers
         self._deadline: asyncio.TimerHandle | None = None
+        self._of_known = loop, turns
         self._session = stream if isinstance(stream, TlsSession) else None
+        if gate is not None:
+            apart: Any = strangers.turns(loop)
+            loop = turns = apart
         outbox = None if self._session is None else cast("Outbox", TlsOutbox(self._session, scratch))
         super().__init__(
             cast("socket.socket", stream),
@@ -67,7 +71,7 @@ class SecuredConnection(Connection):
         )
         if gate is not None:
             gate.on_login = self._logged_in
-            self._deadline = loop.call_at(until_s, self.give_up, f"no login within {LOGIN_S_MAX:.0f} s")
+            self._deadline = self._of_known[0].call_at(until_s, self.give_up, f"no login within {LOGIN_S_MAX:.0f} s")
             strangers.add(self)
         if isinstance(inbox, LoginInbox):
             inbox.on_evicted = self._evicted
@@ -76,6 +80,8 @@ class SecuredConnection(Connection):
     def close(self) -> None:
         if isinstance(self._inbox, LoginInbox):
             self._inbox.on_evicted = None
+        if self._gate is not None:
+            self._gate.on_login = None  # else each stranger is a cycle, and thousands of them are long collections
         self._is_no_stranger()
         super().close()
 
@@ -98,7 +104,21 @@ class SecuredConnection(Connection):
 
     def _logged_in(self, principal: Principal) -> None:
         self._is_no_stranger()
+        self._leave_strangers()
         self.peer = replace(self.peer, principal=principal)
+
+    def _leave_strangers(self) -> None:
+        loop, turns = self._of_known
+        if self._loop is loop:  # it logged in again
+            return
+        descriptor = self._socket.fileno()
+        self._loop.remove_reader(descriptor)
+        self._loop.remove_writer(descriptor)
+        self._loop, self._turns = loop, turns
+        if self._reading:
+            loop.add_reader(descriptor, self._turn, self._receive)
+        if self._sending:
+            loop.add_writer(descriptor, self._turn, self._send_more)
 
     def _take_answer(self) -> bool:
         goes_on = super()._take_answer()
@@ -115,16 +135,6 @@ class SecuredConnection(Connection):
     @property
     def _is_stranger(self) -> bool:
         return self._gate is not None and not self._gate.is_known
-
-    def _receive(self) -> bool:
-        """Whoever has not logged in waits for a turn, so that a thousand of them hold up nobody who has.
-
-        Unwatched, so that the loop tells again of what came meanwhile: of a reset it does so once for each watch.
-        """
-        if self._is_stranger:
-            self._receive_in_turn()
-            self._loop.remove_reader(self._socket.fileno())
-        return not self._awaits_turn and super()._receive()
 
     def _answered(self, done: object) -> None:
         """Failed logins are answered when their delay is over, which may be that of hundreds at once."""
@@ -147,12 +157,10 @@ class SecuredConnection(Connection):
 
     def _go_on_receiving(self) -> None:
         self._awaits_turn = False
-        if self._is_stranger and self._reading and not self.closed:
-            self._loop.add_reader(self._socket.fileno(), self._turn, self._receive)
         self._turn(self._receive_now)
 
     def _receive_now(self) -> bool:
-        return self._reading and not self._is_finishing and super()._receive()
+        return self._reading and not self._is_finishing and self._receive()
 
 
 def printable(text: str) -> str:

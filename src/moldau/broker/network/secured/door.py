@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from moldau.broker.context import Peer
 from moldau.broker.network.inbox import Inbox
 from moldau.broker.network.listener import Guest, Hall
+from moldau.broker.network.secured.authentications import Authentications
 from moldau.broker.network.secured.connection import SecuredConnection
 from moldau.broker.network.secured.handshakes import Handshake, ListenerTls
 from moldau.broker.network.secured.login_inbox import LoginInbox, LoginMemory
@@ -26,6 +29,20 @@ class SecuredDoor:
     _scratch: memoryview = field(default_factory=new_scratch)
     _login_memory: LoginMemory = field(default_factory=LoginMemory)
 
+    @property
+    def authentications(self) -> Authentications:
+        """By certificates, or by logins where the listener has them."""
+        if self.logins is not None:
+            return self.logins.authentications
+        assert self.tls is not None, "a listener that is not plain has one of them"
+        return self.tls.authentications
+
+    def open(self, loop: AbstractEventLoop, send_known: Callable[[], None]) -> None:
+        self.strangers.turns(loop).come_after(send_known)
+
+    def in_turn(self, loop: AbstractEventLoop, do: Callable[[], None]) -> None:
+        self.strangers.turns(loop).queue(do)
+
     def let_in(self, sock: socket.socket, peer: Peer, hall: Hall) -> Guest:
         strangers, until_s = self.strangers, hall.loop.time() + LOGIN_S_MAX
         if self.tls is None:
@@ -40,7 +57,16 @@ class SecuredDoor:
             strangers.discard(handshake)
             hall.on_close(handshake)
 
-        begun = Handshake(sock, peer, self.tls, refusals=hall.refusals, loop=hall.loop, on_close=closed, on_done=done)
+        begun = Handshake(
+            sock,
+            peer,
+            self.tls,
+            refusals=hall.refusals,
+            loop=hall.loop,
+            turns=strangers.turns(hall.loop),
+            on_close=closed,
+            on_done=done,
+        )
         strangers.add(begun)
         return begun
 

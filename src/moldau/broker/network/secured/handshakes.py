@@ -14,11 +14,14 @@ import socket
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from moldau.broker.context import Peer
 from moldau.broker.network.refusals import Refusals
+from moldau.broker.network.secured.authentications import Authentications
+from moldau.broker.network.secured.stranger_turns import StrangerTurns
 from moldau.core.errors import ProtocolViolation
 from moldau.security.principals import ANONYMOUS, Principal
 from moldau.security.tls.contexts import LoadedTls
@@ -41,6 +44,7 @@ class ListenerTls:
     is_principal: bool
     """Whether a certificate says who the client is; where it logs in, the login does."""
     under_way: dict[Handshake, None] = field(default_factory=dict)
+    authentications: Authentications = field(default_factory=Authentications)
 
     def begin(self, handshake: Handshake) -> None:
         self.under_way[handshake] = None
@@ -69,6 +73,7 @@ class Handshake:
         "_session",
         "_socket",
         "_tls",
+        "_turns",
         "_work_under_way",
         "closed",
         "last_active_s",
@@ -83,6 +88,7 @@ class Handshake:
         *,
         refusals: Refusals,
         loop: asyncio.AbstractEventLoop,
+        turns: StrangerTurns,
         on_close: Callable[[Any], None],
         on_done: Callable[[Handshake, TlsSession, Principal], None],
     ) -> None:
@@ -94,18 +100,23 @@ class Handshake:
         self._tls = tls
         self._refusals = refusals
         self._loop = loop
+        self._turns = turns
         self._on_close = on_close
         self._on_done = on_done
         self._work_under_way: Future[Principal | None] | None = None
         self._deadline = loop.call_later(
             HANDSHAKE_S_MAX, self.give_up, f"no TLS handshake within {HANDSHAKE_S_MAX:.0f} s"
         )
-        loop.add_reader(sock.fileno(), self._go_on)
+        turns.add_reader(sock.fileno(), self._go_on)
         tls.begin(self)
 
     @property
     def holds_up_others(self) -> bool:
         return False
+
+    @property
+    def waits_for(self) -> None:
+        """Nothing was asked yet."""
 
     @property
     def was_reset(self) -> bool:
@@ -144,8 +155,8 @@ class Handshake:
 
     def _ignore_socket(self) -> None:
         descriptor = self._socket.fileno()
-        self._loop.remove_reader(descriptor)
-        self._loop.remove_writer(descriptor)
+        self._turns.remove_reader(descriptor)
+        self._turns.remove_writer(descriptor)
 
     @property
     def _stream(self) -> socket.socket | TlsSession:
@@ -155,7 +166,8 @@ class Handshake:
         """The socket is ready. The loop leaves it alone while the thread has it."""
         self._ignore_socket()
         self._work_under_way = self._tls.executor.submit(self._work)
-        asyncio.wrap_future(self._work_under_way, loop=self._loop).add_done_callback(self._worked)
+        worked = asyncio.wrap_future(self._work_under_way, loop=self._loop)
+        worked.add_done_callback(partial(self._turns.call_soon, self._worked))
 
     def _work(self) -> Principal | None:
         """None while the handshake goes on."""
@@ -179,16 +191,18 @@ class Handshake:
 
     def _wait(self) -> None:
         assert self._session is not None
-        wait = self._loop.add_writer if self._session.wants_write else self._loop.add_reader
+        wait = self._turns.add_writer if self._session.wants_write else self._turns.add_reader
         wait(self._session.fileno(), self._go_on)
 
     def _done(self, principal: Principal) -> None:
         assert self._session is not None
         self._end()
         self.closed = True
+        self._tls.authentications.succeeded += self._tls.is_principal
         self._on_done(self, self._session, principal)
 
     def _fail(self, wrong: BaseException) -> None:
+        self._tls.authentications.failed += 1
         if isinstance(wrong, ProtocolViolation):
             self._refusals.violated(self.peer, wrong, "")
         elif isinstance(wrong, OSError):

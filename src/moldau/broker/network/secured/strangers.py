@@ -7,7 +7,10 @@ When there are too many, the one that came first is given up: an honest login ta
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
 from typing import Final, Protocol
+
+from moldau.broker.network.secured.stranger_turns import StrangerTurns
 
 # From being accepted. Longer than a login that goes well in the end: a Kerberos library in Java waits 30 s for a server
 # of tickets that does not answer before it asks the next, and librdkafka gives up a connection's setup after 30 s.
@@ -20,12 +23,19 @@ class Stranger(Protocol):
 
 
 class Strangers:
-    __slots__ = ("_count_max", "_present")
+    __slots__ = ("_count_max", "_present", "_turns")
 
     def __init__(self, descriptors: int = 2 * STRANGERS_MAX) -> None:
         """Of the descriptors that connections may have, clients who are known keep half."""
         self._count_max = max(1, min(STRANGERS_MAX, descriptors // 2))
         self._present: dict[Stranger, None] = {}
+        self._turns: StrangerTurns | None = None
+
+    def turns(self, loop: AbstractEventLoop) -> StrangerTurns:
+        """The same for all listeners, which have one loop."""
+        if self._turns is None:
+            self._turns = StrangerTurns(loop)
+        return self._turns
 
     def add(self, one: Stranger) -> None:
         self._present[one] = None

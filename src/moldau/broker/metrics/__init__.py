@@ -1,0 +1,1 @@
+"""What a broker tells of itself over HTTP, where `metrics.listener` is set; another one loads none of this."""

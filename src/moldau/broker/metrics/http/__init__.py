@@ -1,0 +1,1 @@
+"""HTTP for scrapers and probes, on the event loop."""
