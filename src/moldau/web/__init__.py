@@ -1,0 +1,1 @@
+"""What HTTP servers of ours have in common: listeners, limits, logins, errors, metrics; uvicorn and starlette below."""

@@ -1,0 +1,182 @@
+"""Connections that cost nobody else anything: deadlines for each part of a request, and a number that is never passed.
+
+Who sends a byte a second, or reads nothing, is dropped. One sweep looks at all connections; nothing has timers of its
+own. It extends uvicorn's protocol, which is made for it (`http=`): the phases of a request are known nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+from urllib.parse import unquote
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from moldau.web.limits import Limits
+
+SWEEP_S = 0.5
+NEVER = float("inf")
+
+
+class Phase(Enum):
+    HEAD = "head"
+    BODY = "body"
+    ANSWER = "answer"
+    IDLE = "idle"
+
+
+class _HeadTooLarge(Exception):
+    pass
+
+
+class Guard:
+    """All connections of a server, by the time they came."""
+
+    def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
+        self.limits = limits
+        self.now = now
+        self.connections: dict[GuardedConnection, None] = {}
+        self.is_empty = asyncio.Event()
+        self.is_empty.set()
+        self.dropped = {"connections": 0, "head": 0, "body": 0, "answer": 0, "idle": 0}
+
+    def admit(self, connection: GuardedConnection) -> None:
+        """Somebody who asks nothing makes room, the longest first; without such a one, whoever came is not taken."""
+        if len(self.connections) >= self.limits.connections:
+            waiting = (each for each in self.connections if each.phase in {Phase.IDLE, Phase.HEAD})
+            unlucky = next(waiting, connection)
+            self.drop(unlucky, "connections")
+            if unlucky is connection:
+                return
+        self.connections[connection] = None
+        self.is_empty.clear()
+
+    def forget(self, connection: GuardedConnection) -> None:
+        self.connections.pop(connection, None)
+        if not self.connections:
+            self.is_empty.set()
+
+    def drop(self, connection: GuardedConnection, reason: str) -> None:
+        self.dropped[reason] += 1
+        self.forget(connection)
+        connection.transport.abort()
+
+    def sweep(self) -> None:
+        now_s = self.now()
+        for each in [each for each in self.connections if each.is_late(now_s)]:
+            self.drop(each, each.phase.value)
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            self.sweep()
+
+
+class GuardedConnection(HttpToolsProtocol):
+    def __init__(self, config: Config, state: ServerState, guard: Guard) -> None:
+        super().__init__(config, state, {})
+        self.guard = guard
+        self.limits = guard.limits
+        self.phase = Phase.IDLE
+        self.deadline_s = guard.now() + guard.limits.head_s
+        self.unread_deadline_s = NEVER
+        self.head_bytes = 0
+        self.is_stream = False
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.guard.admit(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.guard.forget(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        before = self.phase
+        super().data_received(data)
+        if self.phase is Phase.HEAD and before is Phase.HEAD:
+            self.head_bytes += len(data)
+            if self.head_bytes > self.limits.header_bytes:
+                self.send_400_response("")
+        elif self.phase is Phase.BODY and not self.is_stream:
+            # What came fast earns no silence: whoever sends megabytes at once could hold them for half an hour.
+            later_s = self.deadline_s + len(data) / self.limits.body_bytes_per_s
+            self.deadline_s = min(later_s, self.guard.now() + self.limits.body_s)
+
+    def is_late(self, now_s: float) -> bool:
+        if now_s >= self.unread_deadline_s:
+            self.phase = Phase.ANSWER
+            return True
+        if self.phase is Phase.BODY and self.flow.read_paused:
+            self.deadline_s += SWEEP_S  # we are the ones who don't read
+            return False
+        return now_s >= self.deadline_s
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.phase = Phase.HEAD
+        self.head_bytes = 0
+        self.deadline_s = self.guard.now() + self.limits.head_s
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._count_head(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._count_head(len(name) + len(value))
+
+    def _count_head(self, size: int) -> None:
+        self.head_bytes += size
+        if self.head_bytes > self.limits.header_bytes:
+            raise _HeadTooLarge
+
+    def on_headers_complete(self) -> None:
+        self.phase = Phase.BODY
+        path = unquote(self.url.partition(b"?")[0].decode("ascii", "replace"))
+        self.is_stream = self.limits.is_stream(path)
+        self.deadline_s = NEVER if self.is_stream else self.guard.now() + self.limits.body_s
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self.phase = Phase.IDLE if self.cycle.response_complete else Phase.ANSWER
+        self.deadline_s = self.guard.now() + self.limits.idle_s if self.phase is Phase.IDLE else NEVER
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle.response_complete:  # the last one of those that were sent without waiting
+            self.phase = Phase.IDLE
+            self.deadline_s = self.guard.now() + self.limits.idle_s
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.unread_deadline_s = self.guard.now() + self.limits.unread_s
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.unread_deadline_s = NEVER
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        """No HTTP, or too much of it: in the shape of all errors."""
+        status, words = 400, "Bad Request"
+        if self.head_bytes > self.limits.header_bytes:
+            status, words = 431, "Request Header Fields Too Large"
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started:
+            self.transport.abort()  # in the middle of another answer
+            return
+        content = json.dumps({"error_code": status, "message": f"HTTP {status} {words}"}).encode()
+        head = (
+            f"HTTP/1.1 {status} {words}\r\ncontent-type: application/json\r\ncontent-length: {len(content)}\r\n"
+            "connection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + content)
+        self.phase, self.deadline_s = Phase.IDLE, self.guard.now() + self.limits.head_s
+        self.transport.close()
