@@ -1,0 +1,174 @@
+"""Parsing and compatibility, in threads: a schema that takes seconds holds up nobody but whoever asked about it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from moldau.registry import refusals
+from moldau.registry.names import context_of, in_context
+from moldau.registry.records import StoredSchema
+from moldau.registry.state import State
+from moldau.schemas import formats
+from moldau.schemas.model import InvalidSchema, ParsedSchema, Reference, ReferencedText, SchemaType
+
+THREADS = 4
+WAITING_MAX = 64  # for a thread: whoever comes then is told to come later
+PARSED_BYTES_MAX = 16 << 20  # of the texts whose parsed forms are kept; these take several times as much
+REFERENCED_MAX = 500  # of one schema, directly and through others
+DEPTH_MAX = 50  # of references to references
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All that a schema is parsed from."""
+
+    type: SchemaType
+    text: str
+    references: tuple[ReferencedText, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.text) + sum(len(each.text) for each in self.references)
+
+
+def source_of(state: State, schema: StoredSchema) -> Source:
+    return Source(
+        SchemaType(schema.type), schema.text, referenced(state, context_of(schema.subject), schema.references)
+    )
+
+
+def referenced(state: State, context: str, references: Iterable[Reference]) -> tuple[ReferencedText, ...]:
+    """The texts that references lead to, each behind those that it needs itself. Raises 42201."""
+    found: dict[str, ReferencedText] = {}
+    _collect(state, context, references, found, DEPTH_MAX)
+    return tuple(found.values())
+
+
+def _collect(
+    state: State, context: str, references: Iterable[Reference], found: dict[str, ReferencedText], depth: int
+) -> None:
+    if depth == 0:
+        raise refusals.invalid_schema(f"references lead more than {DEPTH_MAX} schemas deep")
+    for each in references:
+        if each.name in found:
+            continue
+        subject = in_context(context, each.subject)
+        target = state.get(subject, each.version, deleted=each.version > 0)
+        if target is None:
+            raise refusals.invalid_schema(
+                f'No schema reference found for subject "{each.subject}" and version {each.version}'
+            )
+        _collect(state, context_of(subject), target.references, found, depth - 1)
+        found[each.name] = ReferencedText(each.name, target.text)
+        if len(found) > REFERENCED_MAX:
+            raise refusals.invalid_schema(f"references lead to more than {REFERENCED_MAX} schemas")
+
+
+def resolved(state: State, context: str, references: Sequence[Reference]) -> tuple[Reference, ...]:
+    """With the versions that they stand for now, where they say the latest. Raises 42201."""
+    found = []
+    for each in references:
+        target = state.get(in_context(context, each.subject), each.version, deleted=each.version > 0)
+        if target is None:
+            raise refusals.invalid_schema(
+                f'No schema reference found for subject "{each.subject}" and version {each.version}'
+            )
+        found.append(Reference(each.name, each.subject, target.version))
+    return tuple(found)
+
+
+class Checker:
+    """Parsed schemas are kept, the last used the longest, up to a number of bytes of text."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, "schemas")
+        self._kept: OrderedDict[Source, ParsedSchema] = OrderedDict()
+        self._kept_bytes = 0
+        self._waiting = 0
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def parse(self, source: Source) -> ParsedSchema:
+        """Raises 42201."""
+        kept = self._kept.get(source)
+        if kept is not None:
+            self._kept.move_to_end(source)
+            return kept
+        parsed = await self._in_thread(lambda: _parsed(source))
+        self._keep(source, parsed)
+        return parsed
+
+    async def normalized(self, parsed: ParsedSchema) -> str:
+        return await self._in_thread(lambda: parsed.normalized)
+
+    async def canonical(self, parsed: ParsedSchema) -> str:
+        return await self._in_thread(lambda: parsed.canonical)
+
+    async def formatted(self, source: Source, form: str) -> str:
+        parsed = await self.parse(source)
+        return await self._in_thread(lambda: parsed.formatted(form))
+
+    async def problems(self, new: ParsedSchema, level: str, previous: Sequence[tuple[int, Source]]) -> list[str]:
+        """Why the level forbids the schema beside earlier ones, which come from the first to the latest."""
+        if level == "NONE" or not previous:
+            return []
+        chosen = reversed(previous) if level.endswith("_TRANSITIVE") else previous[-1:]
+        for version, source in chosen:
+            old = await self.parse(source)
+            found = await self._in_thread(lambda old=old: explained(new, old, level.partition("_")[0]))  # type: ignore[misc]
+            if found:
+                return [*found, f"{{oldSchemaVersion: {version}}}", f"{{oldSchema: '{source.text}'}}",
+                        f"{{validateFields: 'false', compatibility: '{level}'}}"]  # fmt: skip
+        return []
+
+    async def _in_thread(self, compute: Callable[[], T]) -> T:
+        if self._waiting >= WAITING_MAX:
+            raise refusals.timed_out("too many schemas are being checked; try again")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, compute)
+        except InvalidSchema as wrong:
+            raise refusals.invalid_schema(str(wrong)) from None
+        except RecursionError:
+            raise refusals.invalid_schema("the schema is nested too deeply") from None
+        finally:
+            self._waiting -= 1
+
+    def _keep(self, source: Source, parsed: ParsedSchema) -> None:
+        if source in self._kept or source.size > PARSED_BYTES_MAX // 4:
+            return
+        self._kept[source] = parsed
+        self._kept_bytes += source.size
+        while self._kept_bytes > PARSED_BYTES_MAX:
+            oldest, _ = self._kept.popitem(last=False)
+            self._kept_bytes -= oldest.size
+
+
+def _parsed(source: Source) -> ParsedSchema:
+    try:
+        return formats.parse(source.type, source.text, source.references)
+    except RecursionError:
+        raise InvalidSchema("the schema is nested too deeply") from None
+
+
+def explained(new: ParsedSchema, old: ParsedSchema, direction: str) -> list[str]:
+    """Confluent's texts, one for each incompatibility."""
+    if new.type != old.type:
+        return ["Incompatible because of different schema type"]
+    found = []
+    if direction in {"BACKWARD", "FULL"}:
+        found += [(each, "new", "old") for each in new.incompatibilities(old)]
+    if direction in {"FORWARD", "FULL"}:
+        found += [(each, "old", "new") for each in old.incompatibilities(new)]
+    texts = []
+    for each, reader, writer in found:
+        description = each.description.replace("{reader}", reader).replace("{writer}", writer)
+        texts.append(f"{{errorType:'{each.kind}', description:'{description}', additionalInfo:'{each.path}'}}")
+    return texts

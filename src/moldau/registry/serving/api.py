@@ -1,0 +1,141 @@
+"""What all endpoints need: the registry, whose name a subject is, who may do what, the way to the leader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from moldau.registry import refusals
+from moldau.registry.checking import source_of
+from moldau.registry.forwarding import FORWARDED, OFFSET, TOPIC, Forwarder, Question
+from moldau.registry.names import checked, normalized
+from moldau.registry.records import StoredSchema
+from moldau.registry.service import Registry
+from moldau.registry.serving.table import Endpoint
+from moldau.registry.state import State
+from moldau.web.authentication import login_of, require
+from moldau.web.logins import Action
+from moldau.web.negotiation import JSON, REGISTRY, answer_type, body_type
+from moldau.web.requests import body_bytes, encoded, path_value
+
+OFFERED = (REGISTRY, "application/vnd.schemaregistry+json", JSON)
+ACCEPTED = frozenset({*OFFERED, "application/octet-stream"})
+PLAIN = "text/plain"
+ATTEMPTS = 3
+NO_LEADER = b'"error_code":50004'
+
+
+@dataclass(slots=True)
+class Api:
+    registry: Registry
+    forwarder: Forwarder = field(default_factory=Forwarder)
+    cluster_id: str = ""
+
+    @property
+    def state(self) -> State:
+        return self.registry.state
+
+    async def respond(self, endpoint: Endpoint, request: Request) -> Response:
+        request.state.media_type = answer_type(request, OFFERED)
+        if endpoint.body is not None:
+            body_type(request, ACCEPTED, JSON)
+        if endpoint.is_written:
+            return await self._by_leader(endpoint, request)
+        return await self._here(endpoint, request)
+
+    async def _here(self, endpoint: Endpoint, request: Request) -> Response:
+        value = await endpoint.answer(request)
+        if value is NOTHING:
+            return Response(status_code=204)
+        content = value.text.encode("utf-8", "replace") if isinstance(value, RawText) else encoded(value)
+        headers = {OFFSET: str(self.registry.offset)} if endpoint.is_written else None
+        return Response(content, media_type=request.state.media_type, headers=headers)
+
+    async def _by_leader(self, endpoint: Endpoint, request: Request) -> Response:
+        is_forwarded = request.headers.get(FORWARDED, "").lower() == "true"
+        if is_forwarded:
+            self._check_topic(request)
+        for _ in range(ATTEMPTS):
+            if self.registry.is_leading:
+                return await self._here(endpoint, request)
+            if is_forwarded:
+                raise refusals.no_leader()
+            leader = await self.registry.wait_for_leader()
+            if self.registry.is_leading:
+                continue
+            body = await body_bytes(request)
+            query = f"?{request.url.query}" if request.url.query else ""
+            question = Question(
+                request.method, request.scope["path"] + query, dict(request.headers), body, self.registry.settings.topic
+            )
+            answer = await self.forwarder.ask(leader, question, self.registry.wait_for_another_leader(leader))
+            if answer is None:
+                if request.method == "DELETE":
+                    raise refusals.not_forwarded(f"The leader {leader.url} was lost while it was asked")
+                continue  # whatever it did, doing it again changes nothing
+            if answer.status == 500 and NO_LEADER in answer.body.replace(b" ", b""):
+                continue  # it was one a moment ago, and did nothing
+            if answer.offset is not None:
+                await self.registry.wait_for(answer.offset)
+            return Response(answer.body, answer.status, media_type=answer.content_type)
+        raise refusals.no_leader()
+
+    def _check_topic(self, request: Request) -> None:
+        """Raises 50003. Two registries of one cluster that were given one group would write to the leader's topic."""
+        settings = self.registry.settings
+        asked = request.headers.get(TOPIC, settings.topic)
+        if asked != settings.topic:
+            raise refusals.not_forwarded(
+                f"The leader of the group {settings.group!r} keeps schemas in the topic {settings.topic!r}, and this "
+                f"instance in {asked!r}: give each registry a schema.registry.group.id of its own"
+            )
+
+    def subject(self, request: Request, action: Action, *, has_settings: bool = False) -> str:
+        """Of the path, if its user may do this there. Raises 42208 or 403."""
+        subject = checked(path_value(request, "subject"), has_settings=has_settings)
+        require(request, action, subject)
+        return subject
+
+    def read_subject(self, request: Request) -> str:
+        """The one that another name stands for, if the configuration says so."""
+        subject = normalized(path_value(request, "subject"))
+        alias = self.state.configs.get(subject, {}).get("alias")
+        found = normalized(alias) if alias else subject
+        require(request, Action.READ, found)
+        return found
+
+    def may_read(self, request: Request, schema: StoredSchema) -> bool:
+        return login_of(request).may(Action.READ, schema.subject)
+
+    def version(self, subject: str, version: int, *, deleted: bool = False) -> StoredSchema:
+        """Raises 40401 or 40402."""
+        found = self.state.get(subject, version, deleted=deleted)
+        if found is None and not self.state.has(subject, deleted=deleted):
+            raise refusals.subject_not_found(subject)
+        if found is None:
+            raise refusals.version_not_found(version)
+        return found
+
+    async def text(self, schema: StoredSchema, form: str | None) -> str:
+        """As `format` asks for it."""
+        if not (form or "").strip():
+            return schema.text
+        return await self.registry.checker.formatted(source_of(self.state, schema), form or "")
+
+
+@dataclass(frozen=True, slots=True)
+class RawText:
+    """A schema's text by itself, which is JSON only if its type is."""
+
+    text: str
+
+
+class _Nothing:
+    pass
+
+
+NOTHING: Any = _Nothing()
+"""An answer without content."""

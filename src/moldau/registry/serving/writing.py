@@ -1,0 +1,262 @@
+"""Registrations, look-ups of a text, compatibility, deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.requests import Request
+
+from moldau.registry import bodies, refusals
+from moldau.registry.bodies import SchemaBody, schema_body
+from moldau.registry.checking import Source, referenced, resolved, source_of
+from moldau.registry.deciding import registering
+from moldau.registry.deciding.decision import Decision
+from moldau.registry.deciding.deleting import decide_subject_deletion, decide_version_deletion
+from moldau.registry.deciding.registering import Candidate, check_mode, completed, decide_registration, registered
+from moldau.registry.identity import guid_of_stored
+from moldau.registry.names import context_of, normalized, version_of
+from moldau.registry.records import Settings, StoredSchema
+from moldau.registry.serving.api import Api
+from moldau.registry.serving.showing import shown
+from moldau.registry.serving.table import TEXT, Endpoint, flags
+from moldau.registry.state import IMPORTING, LEVEL_KEY, State
+from moldau.schemas.model import ParsedSchema
+from moldau.web.authentication import require
+from moldau.web.errors import ApiError
+from moldau.web.logins import Action
+from moldau.web.requests import flag, json_body, path_value
+
+ATTEMPTS = 10
+LATEST = -1
+
+
+class Changed(Exception):
+    """What was checked is another subject by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    candidate: Candidate
+    parsed: ParsedSchema
+    referred: tuple[str | None, ...]
+    """The texts that its references lead to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    api: Api
+
+    def endpoints(self) -> list[Endpoint]:
+        register = (("format", TEXT), *flags("normalize", "force"))
+        lookup = (("format", TEXT), *flags("normalize", "deleted"))
+        verdict = flags("normalize", "verbose")
+        version = "/subjects/{subject}/versions/{version}"
+        return [
+            Endpoint("POST", "/subjects/{subject}/versions", "Register a schema", self.register, register, "Schema",
+                     (409, 422), "Registered", is_written=True),
+            Endpoint("POST", "/subjects/{subject}", "Look a schema up", self.look_up, lookup, "Schema", (404, 422),
+                     "Schema"),
+            Endpoint("DELETE", "/subjects/{subject}", "Delete a subject", self.delete_subject, flags("permanent"),
+                     None, (404, 422), "Numbers", is_written=True),
+            Endpoint("DELETE", version, "Delete a version", self.delete_version, flags("permanent"), None, (404, 422),
+                     "Number", is_written=True),
+            Endpoint("POST", version + "/tags", "Metadata and rules for the next version", self.tag, (), "Tags",
+                     (404, 409, 422), "Schema", is_written=True),
+            Endpoint("POST", "/compatibility/subjects/{subject}/versions/{version}", "Compatible with a version?",
+                     self.is_compatible, verdict, "Schema", (404, 422), "Verdict"),
+            Endpoint("POST", "/compatibility/subjects/{subject}/versions", "Compatible by the level?",
+                     self.is_compatible_with_all, verdict, "Schema", (422,), "Verdict"),
+        ]  # fmt: skip
+
+    async def register(self, request: Request) -> dict[str, Any]:
+        subject = self.api.subject(request, Action.WRITE)
+        body = schema_body(await json_body(request))
+        normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
+        self._may_refer(request, subject, body)
+        stored = await self._register(subject, body, normalize=normalize, is_forced=flag(request, "force"))
+        form = request.query_params.get("format")
+        has_more = (stored.metadata, stored.rule_set) != (body.metadata, body.rule_set) or not body.text.strip()
+        if not has_more and not form:
+            # Clients remember a text in an answer instead of their own, which for Protobuf is of another form.
+            return {"id": stored.id, "version": stored.version, "guid": str(guid_of_stored(stored))}
+        return shown(stored, text=await self.api.text(stored, form))
+
+    def _may_refer(self, request: Request, subject: str, body: SchemaBody) -> None:
+        """Whoever refers to a schema gets to know it."""
+        for each in body.references:
+            require(request, Action.READ, self.api.state.target(subject, each).subject)
+
+    async def _register(self, subject: str, body: SchemaBody, *, normalize: bool, is_forced: bool) -> StoredSchema:
+        """Checked without holding others up, and decided if the subject is still what was checked."""
+        state = self.api.state
+        for _ in range(ATTEMPTS):
+            check_mode(state, subject, body)
+            basis = _basis(state, subject)
+            whole = completed(state, subject, body)
+            if not whole.text.strip():
+                raise refusals.invalid_schema("Empty schema")
+            prepared = await self._prepared(subject, whole, normalize=normalize)
+            problems: Sequence[str] = ()
+            if not is_forced and state.mode(subject) not in IMPORTING and registered(state, prepared.candidate) is None:
+                problems = await self._problems(subject, prepared, state.versions(subject))
+
+            def decide(
+                now: State, basis: object = basis, prepared: Prepared = prepared, problems: Sequence[str] = problems
+            ) -> Decision[StoredSchema]:
+                if _basis(now, subject) != basis or _referred(now, prepared.candidate) != prepared.referred:
+                    raise Changed
+                return decide_registration(now, prepared.candidate, problems)
+
+            try:
+                return await self.api.registry.write(decide)
+            except Changed:
+                continue
+        raise refusals.timed_out("the subject changed again and again; try again")
+
+    async def _prepared(self, subject: str, body: SchemaBody, *, normalize: bool) -> Prepared:
+        state, checker = self.api.state, self.api.registry.checker
+        context = context_of(subject)
+        references = resolved(state, context, body.references)
+        candidate = Candidate(subject, "", body.type, references, body.metadata, body.rule_set, body.version, body.id)
+        referred = _referred(state, candidate)
+        parsed = await checker.parse(Source(body.type, body.text, referenced(state, context, references)))
+        text = await (checker.normalized(parsed) if normalize else checker.canonical(parsed))
+        return Prepared(replace(candidate, text=text), parsed, referred)
+
+    async def _problems(self, subject: str, prepared: Prepared, previous: Sequence[StoredSchema]) -> list[str]:
+        config = self.api.state.config(subject)
+        group = config.get("compatibilityGroup")
+        if group is not None:
+            own = _property(prepared.candidate.metadata, group)
+            previous = [each for each in previous if _property(each.metadata, group) == own]
+        sources = [(each.version, source_of(self.api.state, each)) for each in previous]
+        return await self.api.registry.checker.problems(prepared.parsed, config[LEVEL_KEY], sources)
+
+    async def look_up(self, request: Request) -> dict[str, Any]:
+        subject, deleted = self.api.read_subject(request), flag(request, "deleted")
+        body = schema_body(await json_body(request))
+        self._may_refer(request, subject, body)
+        if not self.api.state.has(subject, deleted=deleted):
+            raise refusals.subject_not_found(subject)
+        if not body.text.strip():
+            raise refusals.schema_not_found()
+        normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
+        prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
+        found = _looked_up(self.api.state, prepared.candidate, deleted=deleted)
+        if found is None:
+            raise refusals.schema_not_found()
+        return shown(found, text=await self.api.text(found, request.query_params.get("format")))
+
+    async def delete_subject(self, request: Request) -> list[int]:
+        subject, permanent = self.api.subject(request, Action.WRITE), flag(request, "permanent")
+        return await self.api.registry.write(
+            lambda state: decide_subject_deletion(state, subject, is_permanent=permanent)
+        )
+
+    async def delete_version(self, request: Request) -> int:
+        subject, permanent = self.api.subject(request, Action.WRITE), flag(request, "permanent")
+        version = version_of(path_value(request, "version"))
+        return await self.api.registry.write(
+            lambda state: decide_version_deletion(state, subject, version, is_permanent=permanent)
+        )
+
+    async def tag(self, request: Request) -> dict[str, Any]:
+        """The same text with other metadata and rules, as a version behind the others."""
+        subject = self.api.subject(request, Action.WRITE)
+        found = self.api.version(subject, version_of(path_value(request, "version")))
+        body = await json_body(request)
+        if not isinstance(body, dict):
+            raise refusals.unprocessable("Request body is no JSON object")
+        if body.get("tagsToAdd") or body.get("tagsToRemove"):
+            raise refusals.unprocessable("tags inside of a schema's text are not supported; change the text")
+        removed = body.get("rulesToRemove") or []
+        if not isinstance(removed, list):
+            raise refusals.unprocessable("rulesToRemove is no array")
+        rules = bodies.rule_set(body.get("ruleSet")) if body.get("ruleSet") is not None else found.rule_set
+        rules = registering.merged_rules(rules, bodies.rule_set(body.get("rulesToMerge")))
+        metadata = bodies.metadata(body.get("metadata")) if body.get("metadata") is not None else found.metadata
+        fields = {"schema": found.text, "schemaType": found.type, "version": body.get("newVersion")}
+        asked = replace(
+            schema_body(fields), references=found.references, metadata=metadata, rule_set=_without(rules, removed)
+        )
+        return shown(await self._register(subject, asked, normalize=False, is_forced=False))
+
+    async def is_compatible(self, request: Request) -> dict[str, Any]:
+        subject = self._compared(request)
+        version = version_of(path_value(request, "version"))
+        body = schema_body(await json_body(request))
+        previous = self.api.state.get(subject, version)
+        if previous is None and version != LATEST:
+            raise refusals.version_not_found(version)
+        return await self._verdict(request, subject, body, [] if previous is None else [previous])
+
+    async def is_compatible_with_all(self, request: Request) -> dict[str, Any]:
+        subject = self._compared(request)
+        body = schema_body(await json_body(request))
+        return await self._verdict(request, subject, body, self.api.state.versions(subject))
+
+    def _compared(self, request: Request) -> str:
+        subject = normalized(path_value(request, "subject"))
+        require(request, Action.READ, subject)
+        return subject
+
+    async def _verdict(
+        self, request: Request, subject: str, body: SchemaBody, previous: Sequence[StoredSchema]
+    ) -> dict[str, Any]:
+        self._may_refer(request, subject, body)
+        verbose = flag(request, "verbose")
+        normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
+        try:
+            if not body.text.strip():
+                raise refusals.invalid_schema("Empty schema")
+            prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
+            problems = await self._problems(subject, prepared, previous)
+        except ApiError as wrong:
+            if wrong.code != refusals.INVALID_SCHEMA or not verbose:
+                raise
+            problems = [wrong.message]
+        answer: dict[str, Any] = {"is_compatible": not problems}
+        return {**answer, "messages": problems} if verbose else answer
+
+
+def _basis(state: State, subject: str) -> object:
+    """All of a subject that a check of compatibility looks at."""
+    return [each.key for each in state.versions(subject)], state.config(subject), state.mode(subject)
+
+
+def _referred(state: State, candidate: Candidate) -> tuple[str | None, ...]:
+    """Nobody is known to refer to them until the candidate is written: till then they may be deleted for good."""
+    targets = [state.target(candidate.subject, each) for each in candidate.references]
+    found = [state.get(each.subject, each.version, deleted=True) for each in targets]
+    return tuple(None if each is None else each.text for each in found)
+
+
+def _property(metadata: Settings | None, name: str) -> str | None:
+    found: str | None = ((metadata or {}).get("properties") or {}).get(name)
+    return found
+
+
+def _without(rules: Settings | None, names: Sequence[object]) -> Settings | None:
+    if rules is None:
+        return None
+    return {
+        kind: [each for each in found if each["name"] not in names] if isinstance(found, list) else found
+        for kind, found in rules.items()
+    }
+
+
+def _looked_up(state: State, candidate: Candidate, *, deleted: bool) -> StoredSchema | None:
+    """Who asks without metadata and rules means the text with any."""
+    found = registered(state, candidate, deleted=deleted)
+    if found is not None or candidate.metadata is not None or candidate.rule_set is not None:
+        return found
+    return next(
+        (
+            each
+            for each in reversed(state.versions(candidate.subject, deleted=deleted))
+            if (each.text, each.references) == (candidate.text, candidate.references)
+        ),
+        None,
+    )

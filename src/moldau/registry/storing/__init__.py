@@ -1,0 +1,1 @@
+"""The topic `_schemas` and the group that elects who writes to it."""

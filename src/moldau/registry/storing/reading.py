@@ -1,0 +1,114 @@
+"""The topic, read from its beginning for as long as the process lives: a thread that hands over what it reads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from moldau.client.cluster import Cluster, NoAnswer, Refused
+from moldau.client.connection import Unsupported
+from moldau.client.fetched import FetchedRecord, read_partition
+from moldau.client.offsets import EARLIEST, LATEST, offsets_at
+from moldau.client.reading import Failed, Read, Reader
+from moldau.core.errors import ErrorCode, ProtocolViolation
+from moldau.core.ids import TopicPartition
+from moldau.registry.records import Entry, Unreadable, decoded
+
+READ_COMMITTED = 1
+CUT = "the topic ends before offset {}, up to which it was read: it was made anew, or its end was lost"
+WAIT_S = 0.5
+RETRY_S = 0.5
+
+LOGGER = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    entries: tuple[Entry, ...]
+    next_offset: int
+
+
+class TopicReader(threading.Thread):
+    """`take` is called in this thread, in order. What can't be read is told and passed over."""
+
+    def __init__(self, cluster: Cluster, topic: str, take: Callable[[Batch], None]) -> None:
+        super().__init__(name="registry-reader", daemon=True)
+        self.place = TopicPartition(topic, 0)
+        self.failure: str | None = None
+        """Why nothing is read at the moment."""
+        self.is_cut = False
+        """Whether the topic is another one than was read, after which nothing more is."""
+        self._cluster = cluster
+        self._take = take
+        self._ended = threading.Event()
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def run(self) -> None:
+        position = EARLIEST
+        while not self._ended.is_set() and not self.is_cut:
+            try:
+                if position < 0:
+                    position = bound(self._cluster, self.place, EARLIEST)
+                position = self._read(position)
+            except (NoAnswer, Refused, OSError, ProtocolViolation, Unsupported) as wrong:
+                self._tell(str(wrong))
+                self._ended.wait(RETRY_S)
+        self._cluster.close()
+
+    def _read(self, position: int) -> int:
+        """Until it fails, or is to end; gives where to go on."""
+        reader = Reader(self._cluster, decode=read_partition, isolation=READ_COMMITTED)
+        reader.add({self.place: position})
+        try:
+            while not self._ended.is_set():
+                event = reader.next(timeout_s=WAIT_S)
+                if isinstance(event, Failed) and event.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    return self._inside(position)
+                if isinstance(event, Failed):
+                    self._tell(f"{self.place} cannot be read: error {event.code}")
+                    self._ended.wait(RETRY_S)
+                    return position
+                if isinstance(event, Read):
+                    self.failure = None
+                    position = event.next_offset
+                    self._take(Batch(readable(event.records), event.next_offset))
+                elif reader.lost is not None:
+                    self._tell(str(reader.lost))
+        finally:
+            reader.close()
+        return position
+
+    def _inside(self, position: int) -> int:
+        """Where to go on from a place that the log does not have."""
+        start = bound(self._cluster, self.place, EARLIEST)
+        if position >= start:
+            self._tell(CUT.format(position))
+            self.is_cut = True
+        return max(position, start)
+
+    def _tell(self, failure: str) -> None:
+        if failure != self.failure:
+            LOGGER.warning("%s", failure)
+        self.failure = failure
+
+
+def readable(found: Sequence[FetchedRecord]) -> tuple[Entry, ...]:
+    entries = []
+    for each in found:
+        try:
+            entries.append(decoded(each.key, each.value, timestamp_ms=each.timestamp_ms))
+        except Unreadable as wrong:
+            LOGGER.warning("passed over the record at offset %d: %s", each.offset, wrong, extra={"offset": each.offset})
+    return tuple(entries)
+
+
+def bound(cluster: Cluster, place: TopicPartition, which: int = LATEST) -> int:
+    """Where the log begins or ends. Raises Refused or NoAnswer."""
+    found, refused = offsets_at(cluster, {place: which})
+    if place not in found:
+        raise Refused(refused[place])
+    return found[place]
