@@ -1,0 +1,1 @@
+"""From records to JSON: consumer instances of v2, and streams."""

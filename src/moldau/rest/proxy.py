@@ -1,0 +1,79 @@
+"""The proxy: who asks, what is open for whom, and what of it shows in metrics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from starlette.requests import Request
+
+from moldau.core.exposition import COUNTER, Exposition
+from moldau.rest.consuming.instances import Instances
+from moldau.rest.consuming.rendering import SchemaReader
+from moldau.rest.problems import AUTHENTICATION, not_allowed_in
+from moldau.rest.producing.values import SchemaWriter
+from moldau.rest.readiness import Readiness
+from moldau.rest.sessions import ANONYMOUS, Session, Sessions
+from moldau.rest.settings import Authentication, RestSettings
+from moldau.rest.threads import Threads
+from moldau.rest.v3.events import Streams
+from moldau.security.principals import USER_TYPE, Principal
+from moldau.web.authentication import basic_pair, login_of
+from moldau.web.errors import ApiError
+from moldau.web.logins import EVERYTHING, Login
+
+
+class Proxy:
+    """Made on the event loop; `close` ends all that is open."""
+
+    def __init__(self, settings: RestSettings, threads: Threads, schemas: SchemaWriter, reader: SchemaReader) -> None:
+        self.settings = settings
+        self.threads = threads
+        self.schemas = schemas
+        self.schema_reader = reader
+        self.sessions = Sessions(settings, threads)
+        self.readiness = Readiness(settings)
+        self.instances = Instances(settings, threads)
+        self.streams = Streams(settings.streams_max, settings.streams_per_user_max)
+        self.ending = asyncio.Event()
+        """Set before the server waits for its requests: streams have no end of their own."""
+        self._sweeping = asyncio.get_running_loop().create_task(self.instances.sweep())
+
+    async def session_of(self, request: Request) -> Session:
+        """401 if somebody has to say who he is, and did not."""
+        if self.settings.authentication is not Authentication.PASSTHROUGH:
+            principal = str(login_of(request).principal)
+            is_known = self.settings.authentication is Authentication.BASIC
+            return self.sessions.own(principal if is_known else ANONYMOUS)
+        pair = basic_pair(request.headers.get("authorization", ""))
+        if pair is None:
+            raise not_allowed_in()
+        return await self.sessions.passed_through(*pair)
+
+    def expose(self, found: Exposition) -> None:
+        found.add("moldau_rest_consumer_instances", "Consumer instances", {}, len(self.instances))
+        text = "Consumer instances that nobody asked for long"
+        found.add("moldau_rest_consumer_instances_expired_total", text, {}, self.instances.expired, COUNTER)
+        found.add("moldau_rest_streams", "Streams of records that clients read", {}, len(self.streams))
+
+    async def close(self) -> None:
+        self._sweeping.cancel()
+        await self.instances.close()
+        self.sessions.close()
+        self.readiness.close()
+        self.threads.close()
+
+
+class PassthroughJudge:
+    """The cluster says who is let in."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self.sessions = sessions
+
+    async def judge(self, user: str, password: str) -> Login | None:
+        try:
+            await self.sessions.passed_through(user, password)
+        except ApiError as wrong:
+            if wrong.code == AUTHENTICATION:
+                return None
+            raise
+        return Login(Principal(USER_TYPE, user), EVERYTHING)

@@ -1,0 +1,154 @@
+"""One client that reads nothing, sends too much or never ends costs nobody else anything."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.brokers import running_broker
+from tests.rest.proxies import BINARY, JSON_V2, Proxy, eventually, running_proxy
+
+pytestmark = pytest.mark.xdist_group("rest")
+
+MIB = 1 << 20
+STREAMS = 16
+STREAM_BYTES_MAX = 10 * MIB  # a consumer of librdkafka's with its threads, what it fetched ahead, and one batch
+
+
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[Proxy]:
+    limits = {
+        "streams.per.user.max": STREAMS,
+        "request.body.max.bytes": MIB,
+        "api.v3.produce.request.size.limit.max.bytes": 100_000,
+    }
+    with running_broker("moldau") as bootstrap, running_proxy(bootstrap, properties=limits) as running:
+        yield running
+
+
+def memory_bytes(proxy: Proxy) -> int:
+    with open(f"/proc/{proxy.process.pid}/status") as status:
+        line = next(each for each in status if each.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1_024
+
+
+def connected(proxy: Proxy, head: str) -> socket.socket:
+    found = socket.create_connection(proxy.address, timeout=30)
+    found.sendall(head.replace("\n", "\r\n").encode())
+    return found
+
+
+def test_a_body_has_a_limit_before_it_is_there(proxy: Proxy) -> None:
+    proxy.create_topic("small")
+    with connected(
+        proxy, f"POST /topics/small HTTP/1.1\nHost: x\nContent-Type: {BINARY}\nContent-Length: 1073741824\n\n"
+    ) as one:
+        assert b" 413 " in one.recv(1_000)
+    assert proxy.post("/topics/small", b" " * (MIB + 1), kind=BINARY).code == 413
+    assert proxy.get("/topics").status == 200
+
+
+def test_a_stream_may_be_long_but_its_records_not(proxy: Proxy) -> None:
+    path = proxy.create_topic("long")
+    record = json.dumps({"value": {"type": "STRING", "data": "x" * 1_000}}).encode()
+    before = memory_bytes(proxy)
+    answer = proxy.post(f"{path}/records", record * 5_000)
+    assert [each["error_code"] for each in answer.lines] == [200] * 5_000
+    assert memory_bytes(proxy) - before < 60 * MIB
+    answer = proxy.post(f"{path}/records", record + b'{"value":{"data":"' + b"x" * 200_000 + b'"}}')
+    assert [each["error_code"] for each in answer.lines] == [200, 400]
+
+
+def test_who_reads_no_answers_is_not_read_from(proxy: Proxy) -> None:
+    """Two hundred megabytes are offered, and none of the answers is taken."""
+    path = proxy.create_topic("unread")
+    before = memory_bytes(proxy)
+    chunk = json.dumps({"value": {"type": "STRING", "data": "x" * 200}}).encode() * 200
+    framed = b"%x\r\n%b\r\n" % (len(chunk), chunk)
+    head = f"POST {path}/records HTTP/1.1\nHost: x\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n"
+    with connected(proxy, head) as one:
+        one.settimeout(1)
+        with pytest.raises(TimeoutError):
+            send(one, framed, 200 * MIB)
+        assert proxy.get("/topics").status == 200
+        assert memory_bytes(proxy) - before < 100 * MIB
+    eventually(lambda: proxy.metric("moldau_rest_http_requests_in_flight") == 1)  # this one
+
+
+def send(to: socket.socket, content: bytes, size: int) -> None:
+    sent = 0
+    while sent < size:
+        sent += to.send(content)
+
+
+def test_who_reads_no_records_gets_no_more_of_them(proxy: Proxy) -> None:
+    path = proxy.create_topic("plenty")
+    for _ in range(60):
+        proxy.produce("plenty", ["x" * 90_000] * 10)
+    before = memory_bytes(proxy)
+    with connected(proxy, f"GET {path}/records?from=beginning HTTP/1.1\nHost: x\nAccept: text/event-stream\n\n"):
+        eventually(lambda: proxy.metric("moldau_rest_streams") == 1)
+        began_s = time.monotonic()
+        for _ in range(20):
+            assert proxy.get("/topics").status == 200
+        assert time.monotonic() - began_s < 10
+        assert memory_bytes(proxy) - before < 60 * MIB
+    eventually(lambda: proxy.metric("moldau_rest_streams") == 0)
+
+
+def test_streams_that_nobody_reads_cost_little_and_give_it_back(proxy: Proxy) -> None:
+    path = proxy.create_topic("large", partitions=2)
+    producer = Producer({"bootstrap.servers": proxy.bootstrap})
+    for at in range(48):
+        producer.produce("large", b"x" * 900_000, partition=at % 2)
+    assert producer.flush(30) == 0
+    head = f"GET {path}/records?from=beginning HTTP/1.1\nHost: x\nAccept: text/event-stream\n\n"
+    before = memory_bytes(proxy)
+    with ExitStack() as unread:
+        for _ in range(STREAMS):
+            unread.enter_context(connected(proxy, head))
+        eventually(lambda: proxy.metric("moldau_rest_streams") == STREAMS)
+        assert settled_memory_bytes(proxy) - before < STREAMS * STREAM_BYTES_MAX
+    eventually(lambda: proxy.metric("moldau_rest_streams") == 0)
+    eventually(lambda: memory_bytes(proxy) - before < 2 * STREAM_BYTES_MAX)
+
+
+def settled_memory_bytes(proxy: Proxy) -> int:
+    """The most of a second in which it grew no more."""
+    most, since_s = memory_bytes(proxy), time.monotonic()
+    while time.monotonic() - since_s < 1:
+        time.sleep(0.05)
+        now = memory_bytes(proxy)
+        if now > most + MIB:
+            most, since_s = now, time.monotonic()
+    return most
+
+
+@pytest.mark.parametrize("depth", [100_000])
+def test_nesting_is_no_way_in(proxy: Proxy, depth: int) -> None:
+    path = proxy.create_topic(f"deep-{depth}")
+    nested = b'{"value":{"type":"JSON","data":' + b"[" * depth + b"]" * depth + b"}}"
+    assert proxy.post(f"{path}/records", nested[:90_000]).lines[0]["error_code"] == 400
+    short = b'{"value":{"type":"JSON","data":' + b"[" * 40_000 + b"]" * 40_000 + b"}}"
+    assert proxy.post(f"{path}/records", short).lines[0]["error_code"] in (200, 400)
+    assert proxy.post(f"/topics/deep-{depth}", b"[" * depth, kind=JSON_V2).status in (400, 422)
+    assert proxy.get("/topics").status == 200
+
+
+@pytest.mark.parametrize("path", ["/%ff", "/topics/%ff", "/topics/a%2fb", "/v3/clusters/%00", "/consumers/%20/x"])
+def test_paths_that_lead_nowhere(proxy: Proxy, path: str) -> None:
+    assert proxy.get(path).status in (400, 404, 405)
+
+
+def test_text_that_is_no_text(proxy: Proxy) -> None:
+    path = proxy.create_topic("texts")
+    for data in (b'"\\ud800"', b'"\xff"'):
+        for kind in (b"STRING", b"JSON"):
+            body = b'{"value":{"type":"' + kind + b'","data":' + data + b"}}"
+            assert proxy.post(f"{path}/records", body).lines[0]["error_code"] in (200, 400)
