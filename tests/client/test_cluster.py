@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 import moldau
+from moldau.client.addresses import addresses_of
 from moldau.client.cluster import (
     Cluster,
     CoordinatorKind,
@@ -18,7 +19,6 @@ from moldau.client.cluster import (
     NobodyListens,
     Refused,
     Silence,
-    addresses_of,
     check,
 )
 from moldau.client.connection import Unsupported
@@ -128,6 +128,27 @@ def test_something_else_listens(says: bytes, told: str) -> None:
             with pytest.raises(NoAnswer, match=told) as failed:
                 cluster.nodes()
             assert isinstance(failed.value, Silence) == (says == b"")
+
+
+def test_who_answers_byte_by_byte_holds_nobody() -> None:
+    asked, gone = threading.Event(), threading.Event()
+
+    def answer(server: socket.socket) -> None:
+        peer, _ = server.accept()
+        with peer, contextlib.suppress(OSError):
+            peer.recv(1_000)
+            asked.set()
+            peer.sendall(b"\0\0\x03\xe8")
+            while not gone.wait(0.05):
+                peer.sendall(b"\0")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=answer, args=(server,), daemon=True).start()
+        with Cluster(f"127.0.0.1:{server.getsockname()[1]}", client_id="test", timeout_s=0.3) as cluster:
+            with pytest.raises(Silence):
+                cluster.nodes()
+            assert asked.is_set()
+        gone.set()
 
 
 def answer_once(server: socket.socket, says: bytes) -> None:

@@ -13,6 +13,7 @@ from enum import IntEnum
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
+from moldau.client.addresses import addresses_of
 from moldau.client.connection import Connection, NotListening
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
@@ -33,7 +34,6 @@ Unled: TypeAlias = dict[TopicPartition, int]
 """An error code for each place that nobody leads."""
 Codes = Callable[[R], Iterable[int]]
 
-DEFAULT_PORT = 9092
 PAUSE_S = 0.1
 ONE_COORDINATOR_VERSION = 3  # of FindCoordinator; later ones ask about many
 PASSING = {
@@ -115,7 +115,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        for connection in self._connections.values():
+        for connection in [*self._connections.values()]:
             connection.close()
         self._connections.clear()
         self._first = None
@@ -292,7 +292,9 @@ class Cluster:
             raise Silence(connection.server, self.timeout_s, "is it a Kafka broker?") from None
         except (OSError, ProtocolViolation) as wrong:
             self._forget(connection)
-            raise NoAnswer(f"the broker at {connection.server}: {_told(wrong)}; is it a Kafka broker?") from None
+            # A broker whose listener expects TLS hangs up on who begins without, and says nothing.
+            more = ", and does security.protocol fit it" if isinstance(wrong, ConnectionError) else ""
+            raise NoAnswer(f"the broker at {connection.server}: {_told(wrong)}; is it a Kafka broker{more}?") from None
 
     def _forget(self, connection: Connection) -> None:
         connection.close()
@@ -303,18 +305,3 @@ class Cluster:
 
 def _told(wrong: Exception) -> str:
     return getattr(wrong, "strerror", None) or str(wrong)
-
-
-def addresses_of(servers: str) -> list[tuple[str, int]]:
-    """`bootstrap.servers` as librdkafka reads it: the port may be missing, a protocol may stand before. ValueError."""
-    return [_address(server) for server in filter(None, (each.strip() for each in servers.split(",")))]
-
-
-def _address(server: str) -> tuple[str, int]:
-    address = server.rpartition("://")[2]
-    host, colon, port = address.rpartition(":")
-    if not colon or address.endswith("]"):
-        host, port = address, str(DEFAULT_PORT)
-    if not port.isdecimal() or not 0 < int(port) < 2**16:
-        raise ValueError(f"{server!r} has no port number; expected HOST:PORT")
-    return host.strip("[]"), int(port)

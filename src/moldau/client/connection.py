@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Mapping
 from itertools import count
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 ANSWER_BYTES_MAX = 100 << 20  # as much as Java's clients take; something else than a broker may say any number
 CHUNK_BYTES_MAX = 1 << 20
+# Who sends byte by byte, each in time, may not hold a tool for ever; a large answer over a slow line may take longer.
+ANSWER_BYTES_PER_S_MIN = 64 << 10
 
 R = TypeVar("R", bound=Message)
 
@@ -44,6 +47,7 @@ class Connection:
         self._client_id = client_id
         self._ids = count(1)
         self._versions: Mapping[int, tuple[int, int]] | None = None
+        self._timeout_s = timeout_s
         try:
             self._socket = socket.create_connection((host, port), timeout_s)
         except OSError as wrong:
@@ -59,6 +63,14 @@ class Connection:
 
     def close(self) -> None:
         self._socket.close()
+
+    def wait_up_to(self, timeout_s: float) -> None:
+        """How long answers may take from here on: some, as that to JoinGroup, come when others have done something."""
+        self._timeout_s = timeout_s
+
+    def buffer(self, receive_bytes: int) -> None:
+        """What the system may keep of answers until they are read."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
 
     @property
     def versions(self) -> Mapping[int, tuple[int, int]]:
@@ -87,6 +99,7 @@ class Connection:
         return message
 
     def _exchange(self, frame: bytes) -> memoryview:
+        self._socket.settimeout(self._timeout_s)
         self._socket.sendall(frame)
         size = int.from_bytes(self._received(SIZE_BYTES), "big", signed=True)
         if not 0 < size <= ANSWER_BYTES_MAX:
@@ -96,7 +109,12 @@ class Connection:
     def _received(self, size: int) -> memoryview:
         """Memory grows with what came, not with what was announced."""
         received = bytearray()
+        deadline_s = time.monotonic() + self._timeout_s + size / ANSWER_BYTES_PER_S_MIN
         while len(received) < size:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError("the answer did not come in time")
+            self._socket.settimeout(min(self._timeout_s, left_s))
             more = self._socket.recv(min(size - len(received), CHUNK_BYTES_MAX))
             if not more:
                 raise ConnectionError("it hung up")

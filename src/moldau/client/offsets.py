@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterable, Mapping
 
-from moldau.client.cluster import PASSING, PAUSE_S, Cluster
+from moldau.client.cluster import Cluster
+from moldau.client.leaders import offsets_of
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
-from moldau.wire.messages import ListOffsetsRequest, ListOffsetsResponse
-from moldau.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 
 EARLIEST, LATEST = -2, -1  # instead of a timestamp
 NONE_SO_LATE = -1  # instead of an offset
-MOVING = PASSING | {ErrorCode.OFFSET_NOT_AVAILABLE}
-CONSUMER = -1  # instead of a replica's id
 
 Found = dict[TopicPartition, int]
 Codes = dict[TopicPartition, int]
@@ -26,42 +21,9 @@ def offsets_at(cluster: Cluster, wanted: Mapping[TopicPartition, int]) -> tuple[
 
     A leader that moves is followed; a partition that nobody leads now is not waited for.
     """
-    deadline_s = time.monotonic() + cluster.timeout_s
-    found: Found = {}
-    refused: Codes = {}
-    left = dict(wanted)
-    while left:
-        led, unled = cluster.led(left)
-        refused.update(unled)
-        moved = []
-        for broker_id, places in led.items():
-            for place, code, offset in _asked(cluster, broker_id, {place: left[place] for place in places}):
-                if code == ErrorCode.NONE:
-                    found[place] = offset
-                    refused.pop(place, None)
-                else:
-                    refused[place] = code
-                    moved += [place] if code in MOVING else []
-        if not moved or time.monotonic() >= deadline_s:
-            break
-        time.sleep(PAUSE_S)
-        left = {place: left[place] for place in moved}
-    return found, refused
-
-
-def _asked(
-    cluster: Cluster, broker_id: int, wanted: Mapping[TopicPartition, int]
-) -> Iterator[tuple[TopicPartition, int, int]]:
-    topics = [
-        ListOffsetsTopic(
-            topic, [ListOffsetsPartition(place.partition, timestamp=timestamp) for place, timestamp in places]
-        )
-        for topic, places in groupby(sorted(wanted.items()), key=lambda each: each[0].topic)
-    ]
-    request = ListOffsetsRequest(replica_id=CONSUMER, topics=topics, timeout_ms=round(cluster.timeout_s * 1_000))
-    for each in cluster.ask_broker(broker_id, request, ListOffsetsResponse).topics:
-        for part in each.partitions:
-            yield TopicPartition(each.name, part.partition_index), part.error_code, part.offset
+    answers = offsets_of(cluster, wanted, waits_for_elections=False)
+    found = {place: answer.offset for place, answer in answers.items() if answer.code == ErrorCode.NONE}
+    return found, {place: answer.code for place, answer in answers.items() if place not in found}
 
 
 def starts(cluster: Cluster, places: Iterable[TopicPartition]) -> tuple[Found, Codes]:

@@ -1,7 +1,7 @@
 """Records of assigned partitions, without a group: a thread with a connection of its own reads from each leader.
 
 No coordinator is asked for, so that nothing is created by reading. What passes by itself (a leader that moves, a broker
-that is away for a while) is waited for; the caller hears of the rest.
+that is away for a while) is waited for; the caller hears of the rest. What is made of an answer is the caller's choice.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, TypeAlias, TypeVar
 
 from moldau.client.cluster import Cluster, NoAnswer, NobodyListens
 from moldau.client.connection import Connection, Unsupported
-from moldau.client.fetched import FetchedRecord, read_partition
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -33,12 +33,32 @@ READ_AGAIN = {
 }  # fmt: skip
 
 
+T = TypeVar("T")
+Decode: TypeAlias = Callable[[TopicPartition, PartitionData, int], tuple[T, int]]
+"""What a caller wants of an answer from a position on, and the offset to go on at."""
+
+
 @dataclass(frozen=True, slots=True)
-class Read:
+class Limits:
+    """Of one question, as a consumer's settings have them."""
+
+    answer_bytes: int = ANSWER_BYTES
+    partition_bytes: int = PARTITION_BYTES
+    bytes_min: int = 1
+    wait_ms: int = WAIT_MS
+    socket_bytes: int | None = None
+    """Of the socket's buffer; None leaves it to the system."""
+
+
+USUAL = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[T]):
     """What came of one partition; `next_offset` passes what no reader sees, such as markers of transactions."""
 
     place: TopicPartition
-    records: list[FetchedRecord]
+    records: T
     next_offset: int
 
 
@@ -57,20 +77,18 @@ class Lost:
     why: Exception
 
 
-Event = Read | Failed | Lost
-
-
-class Leader(threading.Thread):
+class Leader(threading.Thread, Generic[T]):
     """Fetches from one broker until it is told to stop or the broker is lost."""
 
     def __init__(
         self,
         connection: Connection,
         positions: Mapping[TopicPartition, int],
-        events: queue.Queue[tuple[Leader, Event]],
+        events: queue.Queue[tuple[Leader[T], Read[T] | Failed | Lost]],
         *,
+        decode: Decode[T],
         isolation: int,
-        wait_ms: int,
+        limits: Limits,
     ) -> None:
         super().__init__(daemon=True)
         self.is_stopped = threading.Event()
@@ -79,8 +97,9 @@ class Leader(threading.Thread):
         """Others add to it while the thread runs."""
         self._connection = connection
         self._events = events
+        self._decode = decode
         self._isolation = isolation
-        self._wait_ms = wait_ms
+        self._limits = limits
 
     def stop(self) -> None:
         self.is_stopped.set()
@@ -105,14 +124,15 @@ class Leader(threading.Thread):
         return bool(self.positions)
 
     def _request(self) -> FetchRequest:
+        limits = self._limits
         topics: dict[str, list[FetchPartition]] = {}
         for (topic, partition), offset in self.positions.items():
-            asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=PARTITION_BYTES)
+            asked = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=limits.partition_bytes)
             topics.setdefault(topic, []).append(asked)
         return FetchRequest(
-            max_wait_ms=self._wait_ms,
-            min_bytes=1,
-            max_bytes=ANSWER_BYTES,
+            max_wait_ms=limits.wait_ms,
+            min_bytes=limits.bytes_min,
+            max_bytes=limits.answer_bytes,
             isolation_level=self._isolation,
             session_epoch=-1,
             topics=[FetchTopic(topic=name, partitions=partitions) for name, partitions in topics.items()],
@@ -124,14 +144,14 @@ class Leader(threading.Thread):
             self._tell(Failed(place, data.error_code))
             return
         position = self.positions[place]
-        records, next_offset = read_partition(place, data, position)
+        records, next_offset = self._decode(place, data, position)
         if next_offset > position:
             # Behind the others, which the next answer has room for.
             del self.positions[place]
             self.positions[place] = next_offset
             self._tell(Read(place, records, next_offset))
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: Read[T] | Failed | Lost) -> None:
         while not self.is_stopped.is_set():
             try:
                 self._events.put((self, event), timeout=RETRY_S)
@@ -140,18 +160,19 @@ class Leader(threading.Thread):
             return
 
 
-class Reader:
+class Reader(Generic[T]):
     """Whoever opens it closes it. Positions only move with what the caller took."""
 
-    def __init__(self, cluster: Cluster, *, isolation: int) -> None:
+    def __init__(self, cluster: Cluster, *, decode: Decode[T], isolation: int, limits: Limits = USUAL) -> None:
         self.positions: dict[TopicPartition, int] = {}
         self.lost: NobodyListens | None = None
         """Why nobody can be asked, as long as that is so."""
         self._cluster = cluster
+        self._decode = decode
         self._isolation = isolation
-        self._wait_ms = max(1, min(WAIT_MS, int(cluster.timeout_s * 500)))
-        self._events: queue.Queue[tuple[Leader, Event]] = queue.Queue(ANSWERS_AHEAD)
-        self._leaders: dict[Leader, set[TopicPartition]] = {}
+        self._limits = replace(limits, wait_ms=max(1, min(limits.wait_ms, int(cluster.timeout_s * 500))))
+        self._events: queue.Queue[tuple[Leader[T], Read[T] | Failed | Lost]] = queue.Queue(ANSWERS_AHEAD)
+        self._leaders: dict[Leader[T], set[TopicPartition]] = {}
         self._try_again_s = 0.0
 
     def add(self, positions: Mapping[TopicPartition, int]) -> None:
@@ -171,7 +192,7 @@ class Reader:
             leader.stop()
         self._leaders.clear()
 
-    def next(self, *, timeout_s: float) -> Read | Failed | None:
+    def next(self, *, timeout_s: float) -> Read[T] | Failed | None:
         """None if nothing came in that time."""
         self._start_missing()
         try:
@@ -222,6 +243,10 @@ class Reader:
         except NoAnswer:
             return  # as long as the cluster says that it leads
         positions = {place: self.positions[place] for place in places}
-        leader = Leader(connection, positions, self._events, isolation=self._isolation, wait_ms=self._wait_ms)
+        if self._limits.socket_bytes is not None:
+            connection.buffer(self._limits.socket_bytes)
+        leader = Leader(
+            connection, positions, self._events, decode=self._decode, isolation=self._isolation, limits=self._limits
+        )
         self._leaders[leader] = set(positions)
         leader.start()

@@ -31,11 +31,13 @@ PLAINTEXT = "plaintext"
 PROTOCOLS = (PLAINTEXT, "ssl", "sasl_plaintext", "sasl_ssl")
 GSSAPI = "GSSAPI"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", GSSAPI)
+TOKEN_AUTH = "sasl.tokenauth"  # not librdkafka's, which logs in by no delegation token: "true" if this is what it is
 FOLLOWED = {
     "security.protocol", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
     "ssl.key.location", "ssl.key.pem", "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
     "ssl.endpoint.identification.algorithm", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password",
     "sasl.kerberos.service.name", "sasl.kerberos.principal", "sasl.kerberos.keytab",
+    TOKEN_AUTH,
 }  # fmt: skip
 _FILES = (
     *("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
@@ -48,6 +50,10 @@ Exchange = Callable[[bytes], memoryview]
 
 class NotAccepted(OSError):
     """One end does not take the other for who it says it is: its certificate, or its password."""
+
+
+class LoginRefused(NotAccepted):
+    """The broker does not know this user, or not with this password."""
 
 
 def can_secure(settings: Mapping[str, str]) -> bool:
@@ -116,7 +122,7 @@ class ConnectionSecurity:
             while isinstance(asking, client_login.Asking):
                 asking = asking.answered(exchange(asking.frame))
         except client_login.LoginFailed as wrong:
-            raise NotAccepted(str(wrong)) from None
+            raise LoginRefused(str(wrong)) from None
         after_ms = asking.reauthenticate_after_ms(random.random())
         return float("inf") if after_ms is None else time.monotonic() + after_ms / 1_000
 
@@ -146,7 +152,8 @@ def _credentials(given: Mapping[str, str]) -> ClientCredentials:
             keytab = given.get("sasl.kerberos.keytab")
             initiator = Initiator(given.get("sasl.kerberos.principal") if keytab else None, keytab)
             return kerberos_credentials(initiator, given.get("sasl.kerberos.service.name") or "kafka")
-        return client_credentials(_mechanism(given), user=user, password=password)
+        is_by_token = given.get(TOKEN_AUTH) == "true"
+        return client_credentials(_mechanism(given), user=user, password=password, is_by_token=is_by_token)
     except InvalidJaasConfig as wrong:
         raise OSError(str(wrong)) from None
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from moldau.client.cluster import Cluster, Node, Refused
 from moldau.client.groups.asking import Answers, ask_coordinators
 from moldau.client.groups.assignments import assigned
-from moldau.client.groups.listing import CLASSIC, CONSUMER, CONSUMER_PROTOCOLS
+from moldau.client.groups.kinds import CLASSIC, CONSUMER, CONSUMER_PROTOCOLS
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.wire.api import ApiKey

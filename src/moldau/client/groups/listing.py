@@ -6,11 +6,9 @@ import time
 from dataclasses import dataclass
 
 from moldau.client.cluster import PASSING, PAUSE_S, Cluster, check
+from moldau.client.groups.kinds import CONSUMER_PROTOCOLS
 from moldau.core.errors import ErrorCode
 from moldau.wire.messages import ListGroupsRequest, ListGroupsResponse
-
-CLASSIC, CONSUMER, SHARE, STREAMS = TYPES = ("Classic", "Consumer", "Share", "Streams")
-CONSUMER_PROTOCOLS = ("consumer", "")  # the protocol of a group that only commits offsets is empty
 
 
 @dataclass(frozen=True, slots=True)
