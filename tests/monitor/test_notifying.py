@@ -18,10 +18,13 @@ import pytest
 from moldau.monitor.history import History
 from moldau.monitor.notifying import notifier as notifier_module
 from moldau.monitor.notifying.deciding import Event, Incident, When, decided
-from moldau.monitor.notifying.messages import BadTemplate, checked, fields
+from moldau.monitor.notifying.messages import BadTemplate, as_text, checked, fields
 from moldau.monitor.notifying.notifier import Notifier
 from moldau.monitor.notifying.sending import Call, HttpSender, MailSender, NotSent
 from moldau.monitor.rules import GroupVerdict, PartitionVerdict, Status
+from moldau.monitor.serving.configuration import _notifier
+from moldau.monitor.settings import NotifierSettings
+from moldau.monitor.watching import Wanted
 
 BILLING = GroupVerdict(
     "local",
@@ -202,3 +205,82 @@ def test_messages_that_nobody_takes_are_bounded(caplog: pytest.LogCaptureFixture
         notifier._judge(BILLING, number * 1_000)
     assert notifier.waiting.qsize() == notifier_module.WAITING_MAX
     assert caplog.text.count("one is left out") == 2
+
+
+def test_what_is_no_http_is_one_more_reason_not_to_be_sent() -> None:
+    """An exception of another kind would end the notifier's thread, and nobody would be told of anything."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.rfile.readline()
+            self.wfile.write(b"x" * 1_000 + b"\r\n\r\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request, daemon=True)
+        thread.start()
+        url = Template(f"http://127.0.0.1:{server.server_address[1]}/services/T0/secret")
+        with pytest.raises(NotSent) as told:
+            HttpSender(Call(url), Call(url)).send(Event.OPEN, fields(Event.OPEN, INCIDENT, BILLING))
+        thread.join(10)
+    assert len(str(told.value)) < 300
+
+
+def test_the_log_does_not_tell_the_path_of_a_webhook(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is all that somebody needs to write there."""
+    monkeypatch.setattr(notifier_module, "PAUSE_S", 0.0)
+    known = fields(Event.OPEN, INCIDENT, BILLING)
+    with http_server([403]) as (url, _):
+        call = Call(Template(f"{url}/services/T0/secret?token=secret".replace("//", "//user:secret@")))
+        Notifier("pager", HttpSender(call, call)).send(Event.OPEN, known, threading.Event())
+    Notifier("pager", HttpSender(call, call)).send(Event.OPEN, known, threading.Event())
+    assert f"POST {url}: " in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_password_that_mail_cannot_say_is_one_more_reason_not_to_be_sent() -> None:
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"220 here\r\n")
+            while self.rfile.readline():
+                self.wfile.write(b"250-here\r\n250 AUTH PLAIN\r\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.handle_request, daemon=True)
+        thread.start()
+        port = server.server_address[1]
+        sender = MailSender("127.0.0.1", port, "m@x", ("a@x",), Template("$group"), username="m", password="größe")
+        with pytest.raises(NotSent, match="mail by 127"):
+            sender.send(Event.OPEN, fields(Event.OPEN, INCIDENT, BILLING))
+        thread.join(10)
+
+
+def test_a_full_disk_keeps_nobody_from_being_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An exception would end the thread that looks at the cluster. What is not written is written later."""
+    history = History(str(tmp_path / "lag.sqlite"))
+    pages = history._file.execute("PRAGMA page_count").fetchone()[0]
+    history._file.execute(f"PRAGMA max_page_count = {pages}")
+    notifier = Notifier("pager", Silent(), keeper=history)
+    for number in range(500):
+        notifier._judge(msgspec.structs.replace(BILLING, group=f"{number} {'x' * 100}"), 1_000)
+    assert notifier.waiting.qsize() == 500
+    assert "incidents of notifier pager can't be written: database or disk is full" in caplog.text
+    history._file.execute(f"PRAGMA max_page_count = {pages + 1_000}")
+    notifier._judge(BILLING, 1_000)
+    assert len(history.incidents("pager")) == 501
+    history.close()
+
+
+def test_the_configuration_over_http_does_not_tell_it_either() -> None:
+    call = Call(Template("https://user:secret@hooks.example:8443/services/T0/secret?token=secret"))
+    found = _notifier(NotifierSettings("pager", HttpSender(call, call), When(), Wanted()))
+    assert found["url-open"] == found["url-close"] == "https://hooks.example:8443"
+    assert "secret" not in json.dumps(found)
+
+
+def test_a_groups_name_makes_up_no_lines_of_a_mail() -> None:
+    known = {**fields(Event.OPEN, INCIDENT, BILLING), "group": "a\nlag        0 records\x1b[2J"}
+    text = as_text(known)
+    assert text.splitlines()[0] == r"group a\nlag        0 records\x1b[2J of cluster local is ERR"
+    assert "\x1b" not in text

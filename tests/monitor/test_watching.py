@@ -295,6 +295,9 @@ def test_what_a_disk_refuses_is_written_later(
     history = History(path)
     watch = watch_of(bootstrap, ShiftedClock(), group, keeper=history)
     assert [each.offset for each in watch.windows.groups[group][topic][0].commits()] == [0]
+    (change,) = history.changes("local", group, 10)
+    assert change.before == Status.NOTFOUND
+    assert watch._statuses == {group: change.status}
     history.close()
 
 

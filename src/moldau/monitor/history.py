@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 VERSION = 1
 CHANGES_MAX = 100_000
+LATE_CHANGES_MAX = 10_000  # of a cluster, while the file can't be written: some MB
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS windows (
     cluster TEXT, consumer TEXT, topic TEXT, part INTEGER, commits BLOB, PRIMARY KEY (cluster, consumer, topic, part)
@@ -63,6 +65,9 @@ class History:
 
     def __init__(self, path: str) -> None:
         self._lock = Lock()
+        self._late_changes: dict[str, list[Change]] = {}
+        """By cluster: what could not be written yet."""
+        self._late_incidents: dict[tuple[str, str, str], str | None] = {}
         try:
             self._file = sqlite3.connect(path, check_same_thread=False)
             found = self._file.execute("PRAGMA user_version").fetchone()[0]
@@ -94,15 +99,20 @@ class History:
 
     def keep(self, cluster: str, windows: Windows, looker: Looker, changes: Iterable[Change]) -> None:
         """What a full disk keeps from being written is written later."""
+        changes = [*changes]
         try:
             self._keep(cluster, windows, looker, changes)
         except sqlite3.Error as wrong:
-            logger.warning("history of cluster %s can't be written: %s", cluster, wrong)
+            late = [*self._late_changes.get(cluster, ()), *changes]
+            self._late_changes[cluster] = late[-LATE_CHANGES_MAX:]
+            extra = {"cluster": cluster, "failure": str(wrong)}
+            logger.warning("history of cluster %s can't be written: %s", cluster, wrong, extra=extra)
 
     def _keep(self, cluster: str, windows: Windows, looker: Looker, changes: Iterable[Change]) -> None:
         saved = [*windows.changed]
         gone = [*windows.gone]
-        with self._lock, self._file as file:
+        with self._transaction() as file:
+            self._keep_changes(file, cluster, self._late_changes.get(cluster, ()))
             for group, topic in gone:
                 values = (cluster, group) if topic is None else (cluster, group, topic)
                 condition = "cluster = ? AND consumer = ?" + ("" if topic is None else " AND topic = ?")
@@ -127,6 +137,7 @@ class History:
             self._keep_changes(file, cluster, changes)
         windows.changed.difference_update(saved)
         windows.gone.difference_update(gone)
+        self._late_changes.pop(cluster, None)
 
     def _keep_changes(self, file: sqlite3.Connection, cluster: str, changes: Iterable[Change]) -> None:
         for each in changes:
@@ -154,8 +165,27 @@ class History:
         return {(cluster, group): incident for cluster, group, incident in rows}
 
     def keep_incident(self, notifier: str, cluster: str, group: str, incident: str | None) -> None:
-        """None: it is over."""
-        with self._lock, self._file as file:
+        """None: it is over. What a full disk keeps from being written is written later."""
+        with self._lock:
+            self._late_incidents[notifier, cluster, group] = incident
+        try:
+            with self._transaction():
+                pass
+        except sqlite3.Error as wrong:
+            extra = {"notifier": notifier, "cluster": cluster, "group": group, "failure": str(wrong)}
+            logger.warning("incidents of notifier %s can't be written: %s", notifier, wrong, extra=extra)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """With the incidents that could not be written before."""
+        with self._lock:
+            with self._file as file:
+                self._keep_incidents(file)
+                yield file
+            self._late_incidents.clear()
+
+    def _keep_incidents(self, file: sqlite3.Connection) -> None:
+        for (notifier, cluster, group), incident in self._late_incidents.items():
             if incident is None:
                 file.execute(
                     "DELETE FROM incidents WHERE notifier = ? AND cluster = ? AND consumer = ?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from moldau.core.ids import TopicPartition
 from moldau.monitor.rules import GroupVerdict, PartitionVerdict, Status, group_verdict, partition_status
@@ -33,6 +33,8 @@ class Judged:
     look: Look
     verdicts: Mapping[str, GroupVerdict]
     committed: Mapping[str, Committed]
+    commits: Mapping[str, int] = field(default_factory=dict)
+    """How many commits of each group were seen so far."""
 
     @property
     def topics(self) -> list[str]:

@@ -16,6 +16,7 @@ from moldau.monitor.watching import Watch
 
 JOIN_S = 2.0  # a look that is under way is not waited for: it changes nothing that a next start would miss
 LOOKS_MISSED_MAX = 3
+TAKES_STOCK = "kminion"  # the family of metrics that sizes on disk and configurations of topics are asked for
 
 
 @dataclass(slots=True)
@@ -25,6 +26,8 @@ class Monitor:
     watches: Mapping[str, Watch]
     notifiers: tuple[Notifier, ...] = ()
     history: History | None = None
+    listeners: list[Callable[[str], None]] = field(default_factory=list)
+    """Told the name of each cluster that was looked at, in the thread that looked."""
     _stop: Event = field(default_factory=Event)
     _threads: list[Thread] = field(default_factory=list)
 
@@ -74,9 +77,13 @@ def monitor_of(
         Notifier(each.name, each.sender, each.when, each.wanted, keeper=history) for each in settings.notifiers
     )
 
+    listeners: list[Callable[[str], None]] = []
+
     def tell(cluster: str, judged: Judged) -> None:
         for each in notifiers:
             each.tell(cluster, judged)
+        for listener in listeners:
+            listener(cluster)
 
     watches = {
         each.name: Watch(
@@ -87,9 +94,10 @@ def monitor_of(
             settings.interval_s,
             wanted=each.wanted,
             read_commits=each.read_commits,
+            takes_stock=TAKES_STOCK in settings.metrics,
             keeper=history,
             tell=tell,
         )
         for each in settings.clusters
     }
-    return Monitor(settings, clock, watches, notifiers, history)
+    return Monitor(settings, clock, watches, notifiers, history, listeners)

@@ -4,6 +4,7 @@ listen = "127.0.0.1:8000"
 history = "lag.sqlite"
 interval = 10
 metrics = ["burrow", "kafka_exporter", "kafka_lag_exporter", "kminion"]
+otlp-endpoint = "http://collector:4318"    # of OpenTelemetry; and otlp-interval, in seconds
 
 [rules]
 allowed-lag = 0
@@ -34,6 +35,7 @@ from difflib import get_close_matches
 from string import Template
 from typing import Any, TypeVar
 
+from moldau.core.config.monitoring import EXPECTED_URL, is_http_url
 from moldau.monitor.judging import Rules
 from moldau.monitor.notifying.deciding import When
 from moldau.monitor.notifying.messages import BadTemplate, checked
@@ -45,6 +47,7 @@ T = TypeVar("T")
 
 LISTEN = "127.0.0.1:8000"
 INTERVAL_S = 10.0
+OTLP_INTERVAL_S = 60.0
 FAMILIES = ("burrow", "kafka_exporter", "kafka_lag_exporter", "kminion")
 TLS = ("none", "starttls", "tls")
 SUBJECT = "$status: group $group of $cluster"
@@ -83,6 +86,9 @@ class Settings:
     history: str | None = None
     interval_s: float = INTERVAL_S
     metrics: tuple[str, ...] = FAMILIES
+    otlp_endpoint: str | None = None
+    """An OpenTelemetry collector that gets what `/metrics` tells."""
+    otlp_interval_s: float = OTLP_INTERVAL_S
 
 
 class Table:
@@ -181,6 +187,8 @@ def read_settings(content: Mapping[str, Any]) -> Settings:
         history=table.text("history"),
         interval_s=table.number("interval", INTERVAL_S, least=0.1, most=3_600),
         metrics=tuple(metrics),
+        otlp_endpoint=_collector(table),
+        otlp_interval_s=table.number("otlp-interval", OTLP_INTERVAL_S, least=0.1),
     )
     table.end()
     return found
@@ -196,6 +204,13 @@ def _rules(table: Table) -> Rules:
         expire_group_s=table.number("expire-group", usual.expire_group_s, least=1),
     )
     table.end()
+    return found
+
+
+def _collector(table: Table) -> str | None:
+    found = table.text("otlp-endpoint")
+    if found is not None and not is_http_url(found):
+        raise InvalidSettings(f"{table.path('otlp-endpoint')}: expected {EXPECTED_URL}")
     return found
 
 

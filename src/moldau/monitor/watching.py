@@ -18,6 +18,7 @@ from moldau.monitor.rules import Commit, GroupVerdict, Status
 from moldau.monitor.sampling.commits import CommitReader
 from moldau.monitor.sampling.groups import Committed
 from moldau.monitor.sampling.look import Look, Looker
+from moldau.monitor.sampling.stock import StockTaker
 from moldau.monitor.windows import Windows
 
 logger = logging.getLogger(__name__)
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 # All that asking a cluster may end in.
 FAILURES = (NoAnswer, Refused, Unsupported, OSError, ProtocolViolation, ApiError)
 PROBLEMS_LOGGED_MAX = 20
+TROUBLE_MAX = 100  # partitions that one line of the log names
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,8 @@ class Watch:
     interval_s: float
     wanted: Wanted = field(default_factory=Wanted)
     read_commits: bool = True
+    takes_stock: bool = False
+    """Whether sizes on disk and configurations of topics are asked for, too."""
     keeper: Keeper | None = None
     tell: Callable[[str, Judged], None] | None = None
     """What is done with each judged look, such as notifying."""
@@ -83,11 +87,14 @@ class Watch:
     _cluster: Cluster | None = None
     _statuses: dict[str, Status] = field(default_factory=dict)
     _committed: dict[str, Committed] = field(default_factory=dict)
+    _commits: dict[str, int] = field(default_factory=dict)
     _problems: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.rules.intervals, round(self.rules.min_distance_s * 1_000))
-        self.looker = Looker(self.clock, CommitReader(self.read_commits))
+        self.looker = Looker(
+            self.clock, CommitReader(self.read_commits), stock=StockTaker() if self.takes_stock else None
+        )
         if self.keeper is not None:
             self._statuses = self.keeper.load(self.name, self.windows, self.looker)
 
@@ -143,7 +150,9 @@ class Watch:
     def _failed(self, why: str) -> None:
         self.close()  # brokers may have other addresses when they are back
         if self.failure is None:
-            logger.warning("cluster %s can't be looked at: %s", self.name, why, extra={"cluster": self.name})
+            logger.warning(
+                "cluster %s can't be looked at: %s", self.name, why, extra={"cluster": self.name, "failure": why}
+            )
         self.failure = why
 
     def _take(self, found: Look) -> list[Change]:
@@ -157,7 +166,9 @@ class Watch:
                 continue
             if commit.offset is None:
                 windows.remove(commit.group, commit.place)
-            elif commit.timestamp_ms >= found.at_ms - self.rules.expire_group_s * 1_000:
+                continue
+            self._commits[commit.group] = self._commits.get(commit.group, 0) + 1
+            if commit.timestamp_ms >= found.at_ms - self.rules.expire_group_s * 1_000:
                 seen = Commit(commit.offset, commit.timestamp_ms, observed_ms=found.at_ms)
                 windows.add(commit.group, commit.place, seen, order=commit.order)
         patience_ms = round(self.rules.intervals * self.interval_s * 1_000)
@@ -173,8 +184,9 @@ class Watch:
                 )
         if found.groups.are_all:
             self._forget_gone(found)
-        self.state = judged(self.name, found, windows, {name: self._committed.get(name, {}) for name in groups},
-                            self.rules)  # fmt: skip
+        committed = {name: self._committed.get(name, {}) for name in groups}
+        verdicts = judged(self.name, found, windows, committed, self.rules)
+        self.state = replace(verdicts, commits={name: self._commits.get(name, 0) for name in groups})
         changes = self._changes(found)
         if self.keeper is not None:
             self.keeper.keep(self.name, windows, self.looker, changes)
@@ -186,6 +198,7 @@ class Watch:
             self.windows.forget(name)
         for name in [each for each in self._committed if each not in there]:
             del self._committed[name]
+        self._commits = {name: count for name, count in self._commits.items() if name in there}
         self._statuses = {name: status for name, status in self._statuses.items() if name in there}
 
     def _changes(self, found: Look) -> list[Change]:
@@ -204,13 +217,27 @@ class Watch:
             self.failure = None
         problems = frozenset(found.problems)
         for problem in sorted(problems - self._problems)[:PROBLEMS_LOGGED_MAX]:
-            logger.warning("cluster %s: %s", self.name, problem, extra={"cluster": self.name})
+            logger.warning("cluster %s: %s", self.name, problem, extra={"cluster": self.name, "failure": problem})
         self._problems = problems
         for change in changes:
             if change.before == Status.NOTFOUND and change.verdict.status == Status.OK:
                 continue
             level = logging.INFO if change.verdict.status == Status.OK else logging.WARNING
-            logger.log(level, "%s", told(change), extra={"cluster": self.name, "group": change.group})
+            logger.log(level, "%s", told(change), extra=fields_of(change))
+
+
+def fields_of(change: Change) -> dict[str, object]:
+    """For the log in JSON."""
+    verdict = change.verdict
+    return {
+        "cluster": change.cluster,
+        "group": change.group,
+        "status": verdict.status.name,
+        "before": change.before.name,
+        "lag": verdict.totallag,
+        "lag_seconds": verdict.lag_seconds,
+        "trouble": [f"{each.topic}-{each.partition} {each.status.name}" for each in verdict.in_trouble[:TROUBLE_MAX]],
+    }
 
 
 def told(change: Change) -> str:

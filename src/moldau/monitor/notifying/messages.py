@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from string import Template
 
+from moldau.core.visible import in_one_line
 from moldau.monitor.burrow_json import partition_json, status_json
 from moldau.monitor.notifying.deciding import Event, Incident
 from moldau.monitor.rules import GroupVerdict
@@ -57,9 +58,9 @@ def as_json(known: Mapping[str, str]) -> str:
 
 
 def as_text(known: Mapping[str, str]) -> str:
-    """For people."""
+    """For people, and their terminals: whoever may join a group says what is in its name."""
     lines = [
-        f"group {known['group']} of cluster {known['cluster']} is {known['status']}",
+        f"group {in_one_line(known['group'])} of cluster {known['cluster']} is {known['status']}",
         "",
         f"since      {known['start']}",
         f"lag        {known['totallag']} records in {known['partition_count']} partitions",

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 WAITING_MAX = 1_000  # messages; more than that nobody reads either
 ATTEMPTS_MAX = 3
 PAUSE_S = 2.0
+TOLD = ("cluster", "group", "status")  # fields of the log
 
 Key = tuple[str, str]
 
@@ -82,7 +83,8 @@ class Notifier:
         try:
             self.waiting.put_nowait((event, known))
         except Full:
-            logger.warning("notifier %s is %d messages behind; one is left out", self.name, WAITING_MAX)
+            extra = {"notifier": self.name, "cluster": known["cluster"], "group": known["group"]}
+            logger.warning("notifier %s is %d messages behind; one is left out", self.name, WAITING_MAX, extra=extra)
 
     def run(self, stop: Flag) -> None:
         while not stop.is_set():
@@ -93,12 +95,16 @@ class Notifier:
             self.send(event, known, stop)
 
     def send(self, event: Event, known: dict[str, str], stop: Flag) -> None:
+        extra = {"notifier": self.name, "event": event.value, **{each: known[each] for each in TOLD}}
         for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 self.sender.send(event, known)
-                logger.info("notifier %s told of group %s: %s", self.name, known["group"], event.value)
+                logger.info("notifier %s told of group %s: %s", self.name, known["group"], event.value, extra=extra)
                 return
             except NotSent as wrong:
-                logger.warning("notifier %s, attempt %d of %d: %s", self.name, attempt, ATTEMPTS_MAX, wrong)
+                failed = {**extra, "attempt": attempt, "failure": str(wrong)}
+                logger.warning(
+                    "notifier %s, attempt %d of %d: %s", self.name, attempt, ATTEMPTS_MAX, wrong, extra=failed
+                )
             if attempt < ATTEMPTS_MAX and stop.wait(PAUSE_S * attempt):
                 return

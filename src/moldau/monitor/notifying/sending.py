@@ -8,16 +8,18 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import EmailMessage
+from http.client import HTTPException
 from string import Template
 from typing import Protocol
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
 from moldau.monitor.notifying.deciding import Event
 from moldau.monitor.notifying.messages import as_json, as_text
 
 JSON = "application/json"
+WHY_CHARS_MAX = 200  # it may be a line of something that is no HTTP
 VALUES = ("partitions", "result")  # are JSON by themselves
 
 
@@ -59,9 +61,16 @@ class HttpSender:
                 pass
         except HTTPError as wrong:
             with wrong:
-                raise NotSent(f"{call.method} {url}: {wrong.code} {wrong.reason}") from None
-        except (URLError, OSError, ValueError) as wrong:
-            raise NotSent(f"{call.method} {url}: {getattr(wrong, 'reason', wrong)}") from None
+                raise NotSent(f"{call.method} {shown_url(url)}: {wrong.code} {wrong.reason}") from None
+        except (URLError, OSError, ValueError, HTTPException) as wrong:
+            why = str(getattr(wrong, "reason", wrong)) or type(wrong).__name__
+            raise NotSent(f"{call.method} {shown_url(url)}: {why[:WHY_CHARS_MAX]}") from None
+
+
+def shown_url(url: str) -> str:
+    """Whose it is. A webhook's path is its password, and logs and /v3/config are for more people than that is."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _inside(names: Mapping[str, str], content_type: str) -> dict[str, str]:
@@ -99,7 +108,7 @@ class MailSender:
                 if self.username is not None:
                     mail.login(self.username, self.password or "")
                 mail.send_message(message)
-        except (smtplib.SMTPException, OSError) as wrong:
+        except (smtplib.SMTPException, OSError, ValueError) as wrong:  # ValueError: a password that is not ASCII
             raise NotSent(f"mail by {self.server}:{self.port}: {wrong}") from None
 
     def _connected(self) -> smtplib.SMTP:

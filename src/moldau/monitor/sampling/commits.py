@@ -16,7 +16,6 @@ from moldau.core.ids import TopicPartition
 from moldau.groups.records import OffsetCommitted, OffsetDeleted, decode_fact
 from moldau.monitor.sampling.batches import next_offset, records_from
 from moldau.monitor.sampling.topics import END, FETCH_BYTES, Layout, fetched, offsets_at
-from moldau.wire.messages.fetch import PartitionData
 from moldau.wire.records import Record
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -41,6 +40,7 @@ class CommitReader:
     positions: dict[int, int] = field(default_factory=dict)
     can_read: bool = False
     is_caught_up: bool = False
+    records_read: int = 0
 
     def read(self, cluster: Cluster, known: Layout, now_ms: int, problems: list[str]) -> list[SeenCommit]:
         topic = known.topics.get(OFFSETS_TOPIC)
@@ -84,7 +84,9 @@ class CommitReader:
                     self._refused(place, data.error_code, problems)
                     left.pop(place, None)
                     continue
-                yield commits_of(data, self.positions[place.partition])
+                commits = [_commit(each) for each in records_from(data, self.positions[place.partition])]
+                self.records_read += len(commits)
+                yield [each for each in commits if each is not None]
                 following = next_offset(data)
                 if following is not None:
                     self.positions[place.partition] = following
@@ -103,11 +105,6 @@ class CommitReader:
         problem = f"{OFFSETS_TOPIC}: {words_of(code)}"
         if problem not in problems:
             problems.append(problem)
-
-
-def commits_of(data: PartitionData, position: int) -> list[SeenCommit]:
-    found = (_commit(each) for each in records_from(data, position))
-    return [each for each in found if each is not None]
 
 
 def _commit(record: Record) -> SeenCommit | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from moldau.client.cluster import Cluster, NoAnswer, words_of
 from moldau.client.connection import Unsupported
@@ -51,6 +52,17 @@ class SeenGroup:
     members: tuple[Member, ...] = ()
     committed: Committed | None = None
     """None where nobody answered."""
+    coordinator: int = -1
+    assignor: str = ""
+    """What its members agreed on, such as range."""
+
+
+class Described(NamedTuple):
+    members: tuple[Member, ...] = ()
+    assignor: str = ""
+
+
+NOTHING = Described()
 
 
 @dataclass(slots=True)
@@ -82,7 +94,14 @@ def seen_groups(cluster: Cluster, known: Layout, problems: list[str]) -> SeenGro
         for each in listed:
             name = each.group_id
             found.groups[name] = SeenGroup(
-                name, each.group_type, each.group_state, each.protocol_type, members.get(name, ()), committed.get(name)
+                name,
+                each.group_type,
+                each.group_state,
+                each.protocol_type,
+                members.get(name, NOTHING).members,
+                committed.get(name),
+                broker,
+                members.get(name, NOTHING).assignor,
             )
     return found
 
@@ -141,19 +160,18 @@ def _offsets(topics: Mapping[str, AnyTopic]) -> Committed:
     }
 
 
-def _members(
-    cluster: Cluster, broker: int, listed: Sequence[ListedGroup], problems: list[str]
-) -> dict[str, tuple[Member, ...]]:
-    found: dict[str, tuple[Member, ...]] = {}
+def _members(cluster: Cluster, broker: int, listed: Sequence[ListedGroup], problems: list[str]) -> dict[str, Described]:
+    found: dict[str, Described] = {}
     with_members = [each for each in listed if each.group_state not in WITHOUT_MEMBERS]
     classic = [each.group_id for each in with_members if each.group_type.lower() != CONSUMER]
     for chunk in _chunks(classic, AT_ONCE_MAX):
         answer = cluster.ask_broker(broker, DescribeGroupsRequest(groups=chunk), DescribeGroupsResponse)
         for group in answer.groups:
-            found[group.group_id] = tuple(
+            members = tuple(
                 Member(each.member_id, each.client_id, each.client_host, _assigned(bytes(each.member_assignment)))
                 for each in group.members
             )
+            found[group.group_id] = Described(members, group.protocol_data)
     modern = [each.group_id for each in with_members if each.group_type.lower() == CONSUMER]
     for chunk in _chunks(modern, AT_ONCE_MAX):
         try:
@@ -164,7 +182,7 @@ def _members(
             problems.append(str(wrong))
             break
         for each in described.groups:
-            found[each.group_id] = tuple(
+            members = tuple(
                 Member(
                     member.member_id,
                     member.client_id,
@@ -177,6 +195,7 @@ def _members(
                 )
                 for member in each.members
             )
+            found[each.group_id] = Described(members, each.assignor_name)
     return found
 
 

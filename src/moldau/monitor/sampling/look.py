@@ -11,6 +11,7 @@ from moldau.core.ids import TopicPartition
 from moldau.monitor.sampling.commits import CommitReader, SeenCommit
 from moldau.monitor.sampling.first_unread import FirstUnread, Unread
 from moldau.monitor.sampling.groups import SeenGroups, seen_groups
+from moldau.monitor.sampling.stock import Stock, StockTaker
 from moldau.monitor.sampling.topics import END, START, Layout, layout, offsets_at
 
 
@@ -27,6 +28,9 @@ class Look:
     """Nothing more is to be read of the commits so far."""
     times: Mapping[Unread, int | None]
     problems: tuple[str, ...]
+    stock: Stock = field(default_factory=Stock)
+    records_read: int = 0
+    """Of `__consumer_offsets`, by all looks so far."""
 
 
 @dataclass(slots=True)
@@ -36,6 +40,7 @@ class Looker:
     clock: Clock
     reader: CommitReader = field(default_factory=CommitReader)
     unread: FirstUnread = field(default_factory=FirstUnread)
+    stock: StockTaker | None = None
     pending: list[SeenCommit] = field(default_factory=list)
     """Commits that were read by looks that failed afterwards: they are not read again."""
 
@@ -55,6 +60,8 @@ class Looker:
             if offset < ends.get(place, 0)
         }
         self.unread.look(cluster, known, wanted, problems)
+        stock = Stock() if self.stock is None else self.stock.look(cluster, known, self.clock.elapsed_ms())
+        problems += stock.problems
         commits, self.pending = self.pending, []
         return Look(
             self.clock.now_ms(),
@@ -67,4 +74,6 @@ class Looker:
             self.reader.is_caught_up,
             dict(self.unread.times),
             tuple(dict.fromkeys(problems)),
+            stock,
+            self.reader.records_read,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -12,15 +13,16 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from moldau.core.exposition import CONTENT_TYPE
 from moldau.monitor.burrow_json import Json, consumer_json, status_json
 from moldau.monitor.judging import Judged
 from moldau.monitor.rules import GroupVerdict, Status
 from moldau.monitor.service import Monitor
 from moldau.monitor.serving.configuration import Configuration
-from moldau.monitor.serving.metrics import CONTENT_TYPE, exposition
+from moldau.monitor.serving.metrics.pages import Pages, zipped
 from moldau.monitor.watching import Watch
 
 CHANGES_SHOWN_MAX = 1_000
@@ -101,10 +103,21 @@ def _error(request: Request, status: int, message: str) -> Response:
     return JSONResponse({"error": True, "message": message, "request": _asked(request)}, status)
 
 
+def takes_gzip(accepted: str) -> bool:
+    """By the header of the request; a quality of zero refuses it."""
+    for each in accepted.lower().split(","):
+        name, _, quality = each.partition(";")
+        if name.strip() in {"gzip", "*"}:
+            return not re.fullmatch(r"q=0(\.0*)?", quality.strip())
+    return False
+
+
 class Answers:
     def __init__(self, monitor: Monitor, configuration: Configuration) -> None:
         self.monitor = monitor
         self.configuration = configuration
+        self.pages = Pages(monitor)
+        monitor.listeners.append(self.pages.looked)
 
     def _watch(self, request: Request, message: str = "cluster not found") -> Watch:
         found = self.monitor.watches.get(request.path_params["cluster"])
@@ -138,8 +151,11 @@ class Answers:
         content = {"status": "ready" if ready else "starting", "clusters": clusters}
         return JSONResponse(content, 200 if ready else 503)
 
-    def metrics(self, _: Request) -> Response:
-        return Response(exposition(self.monitor), headers={"Content-Type": CONTENT_TYPE})
+    def metrics(self, request: Request) -> Response:
+        headers = {"Content-Type": CONTENT_TYPE, "Vary": "Accept-Encoding"}
+        if not takes_gzip(request.headers.get("accept-encoding", "")):
+            return StreamingResponse(self.pages.text(), headers=headers)
+        return StreamingResponse(zipped(self.pages.text()), headers={**headers, "Content-Encoding": "gzip"})
 
     def clusters(self, request: Request) -> Response:
         return _answer(request, "cluster list returned", clusters=[*self.monitor.watches])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from moldau.monitor.burrow_json import Json
-from moldau.monitor.notifying.sending import Call, HttpSender, MailSender
+from moldau.monitor.notifying.sending import Call, HttpSender, MailSender, shown_url
 from moldau.monitor.service import Monitor
 from moldau.monitor.settings import NotifierSettings
 from moldau.monitor.watching import Wanted
@@ -124,4 +124,4 @@ def _notifier(settings: NotifierSettings) -> Json:
 
 def _call(name: str, call: Call) -> Json:
     body = "" if call.body is None else call.body.template
-    return {f"url-{name}": call.url.template, f"method-{name}": call.method, f"template-{name}": body}
+    return {f"url-{name}": shown_url(call.url.template), f"method-{name}": call.method, f"template-{name}": body}
