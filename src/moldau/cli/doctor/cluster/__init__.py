@@ -1,0 +1,1 @@
+"""What is looked at in a cluster: facts, asked for over the wire, and checks of them."""

@@ -1,0 +1,1 @@
+"""What is looked at on the machine: facts, gathered at the edge, and checks of them."""
