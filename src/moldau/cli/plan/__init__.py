@@ -1,0 +1,1 @@
+"""`moldau plan`: partitions, brokers and disks for a wanted load."""
