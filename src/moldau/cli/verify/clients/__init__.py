@@ -1,0 +1,1 @@
+"""Producers and consumers in processes of their own, so that a scenario can end and kill them."""
