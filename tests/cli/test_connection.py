@@ -10,7 +10,7 @@ import pytest
 
 from moldau.cli.connection import check_servers, read_properties
 from moldau.cli.failures import UsageError
-from moldau.client.cluster import addresses_of
+from moldau.client.addresses import addresses_of
 from tests.cli.conftest import run_tool
 
 

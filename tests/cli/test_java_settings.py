@@ -37,6 +37,11 @@ def test_certificates_in_the_file_itself() -> None:
     assert for_librdkafka(given) == {"ssl.ca.pem": "CA", "ssl.certificate.pem": "C", "ssl.key.pem": "K"}
 
 
+def test_a_delegation_token_is_told_apart_from_a_password() -> None:
+    found = for_librdkafka({"sasl.jaas.config": JAAS.replace(";", ' tokenauth="true";')})
+    assert found == {"sasl.username": "alice", "sasl.password": "her secret", "sasl.tokenauth": "true"}
+
+
 def test_librdkafkas_own_settings_stay() -> None:
     own = {"ssl.ca.location": "ca.pem", "ssl.keystore.location": "a.p12", "ssl.keystore.password": "secret"}
     assert for_librdkafka(own) == own

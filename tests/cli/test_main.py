@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import command, run_tool
+from tests.cli.conftest import Tool, command, run_tool
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,12 @@ def test_a_closed_stream_is_one_line(arguments: str, closed: str, stream: str) -
     assert finished.stderr == f"moldau {arguments.split(maxsplit=1)[0]}: standard {stream} is closed\n"
 
 
+def test_an_option_before_any_tool_is_suggested() -> None:
+    finished = run_tool("", "--verison")
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr == "moldau: unknown option --verison; did you mean --version?; see: moldau help\n"
+
+
 def test_the_version_is_that_of_the_package() -> None:
     from importlib.metadata import version
 
@@ -73,3 +79,13 @@ def test_importing_the_package_costs_next_to_nothing() -> None:
     listing = "import sys; before = set(sys.modules); import moldau; print(*(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True).stdout.split()
     assert [name for name in loaded if name.startswith("moldau")] == ["moldau"]
+
+
+@pytest.mark.parametrize(
+    "words", ["topics describe", "groups describe", "consume -e", "produce", "acls list --principal"]
+)
+def test_a_name_that_fits_into_no_request_is_one_line(words: str, tool: Tool) -> None:
+    ended = tool(*words.split(), "a" * 40_000)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert len(ended.stderr) < 200
+    assert ended.stderr.count("\n") == 1

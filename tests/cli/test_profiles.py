@@ -122,10 +122,12 @@ def test_a_profile_from_its_making_to_its_end(tmp_path: Path, bootstrap: str) ->
 
 
 def test_secrets_are_not_shown(tmp_path: Path) -> None:
-    run(tmp_path, "profile", "create", "p", "sasl.password=hush")
+    logins = ("sasl.password=hush", "basic.auth.user.info=me:hush", "registry=https://me:hush@registry:8081")
+    run(tmp_path, "profile", "create", "p", *logins)
     shown = run(tmp_path, "profile", "show", "p").stdout
     assert "hush" not in shown
-    assert "(hidden)" in shown
+    assert shown.count("(hidden)") == len(logins)
+    assert "https://(hidden)@registry:8081" in shown
 
 
 @pytest.mark.parametrize(

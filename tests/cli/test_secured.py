@@ -57,13 +57,34 @@ def test_settings_of_librdkafka(protocol: str, mechanism: str, secured: Secured)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_wrong_password_is_said_in_the_brokers_words(secured: Secured, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "words", [("users", "list"), ("produce", "orders", "--timeout", "1")], ids=["ours", "librdkafka"]
+)
+def test_a_wrong_password_is_said_in_the_brokers_words(
+    words: tuple[str, ...], secured: Secured, tmp_path: Path
+) -> None:
     file = java_file(secured, tmp_path / "client.properties", password="wrong secret")
-    ended = run_tool("", "users", "list", "--command-config", file)
+    ended = run_tool("", *words, "--command-config", file)
     assert ended.returncode == 1
     assert "SASL SCRAM-SHA-512: Authentication failed" in ended.stderr
     assert "wrong secret" not in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("topics", "list"), ("produce", "orders", "--timeout", "1")], ids=["ours", "librdkafka"]
+)
+def test_who_begins_without_tls_is_told_to(words: tuple[str, ...], secured: Secured) -> None:
+    ended = run_tool(secured.address("SASL_SSL"), *words)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("it hung up; is it a Kafka broker, and does security.protocol fit it?\n")
+
+
+def test_a_file_that_is_not_there_is_named(secured: Secured) -> None:
+    words = ("-X", "security.protocol=ssl", "-X", "ssl.ca.location=/nowhere/ca.pem")
+    ended = run_tool(secured.address("SSL"), "topics", "list", *words)
+    assert ended.returncode == 2
+    assert ended.stderr == "moldau topics: client configuration: ssl.ca.location: there is no file /nowhere/ca.pem\n"
 
 
 def test_a_certificate_that_nobody_trusts_is_said(secured: Secured) -> None:

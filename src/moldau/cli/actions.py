@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable
+from importlib import import_module
+from typing import NamedTuple
 
 from moldau.cli.parsing import Parser
 
@@ -16,3 +18,14 @@ def run_action(options: Namespace) -> int:
     """What `set_defaults(action=…)` of the chosen one says."""
     action: Callable[[Namespace], int] = options.action
     return action(options)
+
+
+class ImportedAction(NamedTuple):
+    """An action whose module is imported once it was chosen: what --help prints needs no client."""
+
+    module: str
+    function: str
+
+    def __call__(self, options: Namespace) -> int:
+        action: Callable[[Namespace], int] = getattr(import_module(self.module), self.function)
+        return action(options)

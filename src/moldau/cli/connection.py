@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentParser, Namespace
 from argparse import _ArgumentGroup as ArgumentGroup
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from moldau.cli.completion.kinds import PROFILE
 from moldau.cli.failures import CommandFailed, UsageError
-from moldau.cli.java_settings import for_librdkafka
-from moldau.cli.profiles import BOOTSTRAP_SERVER, COMMAND_CONFIG, of_process
 from moldau.cli.settling import TIMEOUT_S, seconds
-from moldau.client.cluster import addresses_of
+
+if TYPE_CHECKING:
+    import re
 
 DEFAULT_BOOTSTRAP_SERVERS = "localhost:9092"
 BOOTSTRAP_VARIABLE = "MOLDAU_BOOTSTRAP_SERVERS"
 CLIENT_ID = "moldau-cli"
 
-_ESCAPE = re.compile(r"\\(u([0-9a-fA-F]{4})|.)")
+# What one file of properties says to Confluent's serializers, which Kafka's clients do not know.
+REGISTRY_PREFIXES = ("schema.registry.", "basic.auth.", "bearer.auth.")
+SERIALIZER_PROPERTIES = frozenset(
+    {
+        "auto.register.schemas",
+        "use.latest.version",
+        "use.schema.id",
+        "normalize.schemas",
+        "schema.id.serializer",
+        "key.subject.name.strategy",
+        "value.subject.name.strategy",
+        "schema.context",
+    }
+)
+
+_ESCAPE = r"\\(u([0-9a-fA-F]{4})|.)"
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
+_CONTINUED = r"\\\r?\n[ \t]*"
 
 
 def add_connection_options(parser: ArgumentParser) -> None:
@@ -52,7 +68,7 @@ def _add_servers(group: ArgumentGroup) -> None:
         help=f"where the cluster is (default: --command-config, {BOOTSTRAP_VARIABLE}, the profile,"
         f" or {DEFAULT_BOOTSTRAP_SERVERS})",
     )
-    group.add_argument("--profile", metavar="NAME", help="settings of a cluster by name; see: moldau profile --help")
+    group.add_argument("--profile", metavar=PROFILE, help="settings of a cluster by name; see: moldau profile --help")
 
 
 def _add_settings(group: ArgumentGroup, *, files: Sequence[str], properties: Sequence[str]) -> None:
@@ -74,14 +90,11 @@ def client_settings(options: Namespace) -> dict[str, str]:
 
     Whatever asks the options for the servers afterwards hears of those that the client has.
     """
+    from moldau.cli.java_settings import for_librdkafka
+    from moldau.cli.profiles import BOOTSTRAP_SERVER, of_process
+
     known = of_process(options.profile)
-    given = dict(known.client)
-    file = options.command_config or known.value(COMMAND_CONFIG)
-    if file:
-        given |= read_properties(file)
-    if options.bootstrap_server:
-        given["bootstrap.servers"] = options.bootstrap_server
-    given |= dict(split_pair(pair, option="-X") for pair in options.properties)
+    given = {name: value for name, value in given_properties(options).items() if not is_of_registry(name)}
     usual = {
         "bootstrap.servers": known.value(BOOTSTRAP_SERVER) or DEFAULT_BOOTSTRAP_SERVERS,
         "client.id": CLIENT_ID,
@@ -92,7 +105,27 @@ def client_settings(options: Namespace) -> dict[str, str]:
     return config
 
 
+def given_properties(options: Namespace) -> dict[str, str]:
+    """Of the profile, the file and the command line, by the names that they were given."""
+    from moldau.cli.profiles import COMMAND_CONFIG, of_process
+
+    known = of_process(options.profile)
+    given = dict(known.client)
+    file = options.command_config or known.value(COMMAND_CONFIG)
+    if file:
+        given |= read_properties(file)
+    if options.bootstrap_server:
+        given["bootstrap.servers"] = options.bootstrap_server
+    return given | dict(split_pair(pair, option="-X") for pair in options.properties)
+
+
+def is_of_registry(name: str) -> bool:
+    return name.startswith(REGISTRY_PREFIXES) or name in SERIALIZER_PROPERTIES
+
+
 def check_servers(servers: str) -> None:
+    from moldau.client.addresses import addresses_of
+
     try:
         addresses_of(servers)
     except ValueError as wrong:
@@ -104,16 +137,18 @@ def nobody_listens(servers: str) -> CommandFailed:
 
 
 def read_properties(path: str) -> dict[str, str]:
+    import re
+
     try:
         with open(path, encoding="utf-8") as file:
             # A backslash at the end of a line goes on in the next, as in Java's files.
-            lines = [line.strip() for line in _CONTINUED.sub("", file.read()).splitlines()]
+            lines = [line.strip() for line in re.sub(_CONTINUED, "", file.read()).splitlines()]
     except OSError as wrong:
         raise UsageError(f"cannot read {path}: {wrong.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"cannot read {path}: it is no text in UTF-8") from None
     pairs = [split_pair(line, option=path) for line in lines if line and not line.startswith(("#", "!"))]
-    return {key: _ESCAPE.sub(_unescaped, value) for key, value in pairs}
+    return {key: re.sub(_ESCAPE, _unescaped, value) for key, value in pairs}
 
 
 def _unescaped(escape: re.Match[str]) -> str:

@@ -7,9 +7,9 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from moldau.cli.actions import action_parser, run_action
+from moldau.cli.completion.kinds import TOPIC
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.librdkafka import client_config, cluster_metadata, open_client
 from moldau.cli.output import TABLE, add_output_option, print_rows
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def parse(arguments: list[str]) -> Namespace:
         ("send-back", send_letters_back, "send each to the topic it came from, once"),
     ):
         made = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
-        made.add_argument("topic", metavar="TOPIC", help="a topic of dead letters")
+        made.add_argument("topic", metavar=TOPIC, help="a topic of dead letters")
         made.set_defaults(action=action)
         add_connection_options(made)
         if name == "list":
@@ -88,6 +88,8 @@ def check_topic(options: Namespace) -> None:
     """Nobody should wait half a minute to hear that there is no cluster, or no such topic."""
     from confluent_kafka.admin import AdminClient
 
+    from moldau.cli.librdkafka import client_config, cluster_metadata, open_client
+
     known = cluster_metadata(open_client(AdminClient, client_config(options)), options).topics
     if options.topic not in known:
         raise CommandFailed(f"there is no topic {options.topic}")
@@ -117,4 +119,6 @@ def send_letters_back(options: Namespace) -> int:
 
 def _settings(options: Namespace) -> tuple[tuple[str, str], ...]:
     """Pairs of text, as the package takes them; it has an error callback of its own."""
+    from moldau.cli.librdkafka import client_config
+
     return tuple((key, str(value)) for key, value in client_config(options).items() if not callable(value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 OK = 0
 FAILED = 1  # the cluster said no, or did not answer
@@ -26,5 +25,7 @@ class UsageError(CommandFailed):
 
 def meant(word: str, known: Iterable[str]) -> str:
     """For the end of a message: what was probably meant, or nothing."""
+    from difflib import get_close_matches
+
     near = get_close_matches(word, [*known], n=1)
     return f"; did you mean {near[0]}?" if near else ""

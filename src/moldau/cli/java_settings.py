@@ -60,6 +60,7 @@ def _kind(given: Mapping[str, str], key: str) -> str:
 def _login(given: Mapping[str, str]) -> dict[str, str]:
     if _JAAS not in given:
         return {}
+    from moldau.client.security import TOKEN_AUTH
     from moldau.security.jaas import InvalidJaasConfig, parse_jaas_config
 
     try:
@@ -72,5 +73,6 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
         "sasl.username": module.username,
         "sasl.password": module.password,
         **{key: module.options.get(option) for option, key in _KERBEROS.items()},
+        TOKEN_AUTH: "true" if module.is_token_auth else None,
     }
     return {key: value for key, value in found.items() if value is not None}

@@ -7,16 +7,19 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
 from moldau.cli.connection import client_settings, nobody_listens
 from moldau.cli.failures import CommandFailed, UsageError
-from moldau.client.cluster import addresses_of
+from moldau.client.addresses import addresses_of
+from moldau.client.security import TOKEN_AUTH
 
 ATTEMPT_S = 0.5  # how long librdkafka may try before we look ourselves whether anything listens
 PROBE_S = 1.0
+SHOWN_CHARS_MAX = 60  # of a name that is none
 CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creating
 
 SILENT = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
@@ -51,10 +54,13 @@ class Outage:
         self.tool = tool
         self.options = options  # which hear of the servers when the client is made
         self.is_lost = True  # until somebody answers there is nothing to lose
+        self.before: Callable[[], None] = lambda: None
+        """Makes room on the terminal."""
 
     def on_error(self, error: KafkaError) -> None:
         if error.code() == KafkaError._ALL_BROKERS_DOWN and not self.is_lost:
             self.is_lost = True
+            self.before()
             print(
                 f"moldau {self.tool}: no broker answers at {self.options.bootstrap_server}; waiting for one",
                 file=sys.stderr,
@@ -65,6 +71,8 @@ class Outage:
 
 
 def open_client(make: Callable[[dict[str, Any]], AnyClient], config: dict[str, Any]) -> AnyClient:
+    if TOKEN_AUTH in config:
+        raise UsageError('client configuration: librdkafka, which this tool runs on, knows no tokenauth="true"')
     try:
         return make(config)
     except (KafkaException, TypeError, ValueError) as wrong:
@@ -85,10 +93,21 @@ def cluster_metadata(client: Client, options: Namespace) -> Any:
         if not any(listens(server, seconds=PROBE_S) for server in addresses_of(servers)):
             raise nobody_listens(servers)
         if time.monotonic() >= deadline_s:
+            tell_refusal(options)
             raise CommandFailed(
                 f"something listens at {servers} but gave no answer in {options.timeout:g} s;"
                 " is it a Kafka broker, and does -X security.protocol=... fit it?"
             )
+
+
+def tell_refusal(options: Namespace) -> None:
+    """librdkafka tries a login that was refused again and again in silence; the protocol itself says why at once."""
+    from moldau.cli.wire import open_cluster
+    from moldau.client.cluster import Silence
+
+    # Nothing is known of logins that only librdkafka has, such as those of OAUTHBEARER.
+    with suppress(UsageError, Silence), open_cluster(options) as cluster:
+        cluster.nodes()
 
 
 def topic_metadata(client: Client, topic: str, options: Namespace, *, may_appear: bool = False) -> Any:
@@ -96,7 +115,10 @@ def topic_metadata(client: Client, topic: str, options: Namespace, *, may_appear
     cluster_metadata(client, options)
     deadline_s = time.monotonic() + options.timeout
     while True:
-        found = client.list_topics(topic, timeout=options.timeout).topics[topic]
+        try:
+            found = client.list_topics(topic, timeout=options.timeout).topics[topic]
+        except RuntimeError:  # no name at all, or one that is far too long
+            raise UsageError(f"topic {topic[:SHOWN_CHARS_MAX]!r}: a topic can't have this name") from None
         if found.error is None:
             return found
         is_on_its_way = found.error.code() == KafkaError.LEADER_NOT_AVAILABLE or (

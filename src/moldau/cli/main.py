@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import TextIO, cast
 
 from moldau.cli.failures import FAILED, INTERRUPTED, OK, CommandFailed, UsageError, meant
-from moldau.cli.tools import GROUPS, TOOLS, tool_name
+from moldau.cli.tools import GROUPS, HELP, LEADING, TOOLS, module_of, tool_name
 from moldau.core.standard_streams import occupy_standard_streams
 
 DESCRIPTION = """\
@@ -31,11 +32,8 @@ Names of Apache Kafka's scripts work, too: `moldau kafka-topics.sh --list --boot
 
 exit codes: 0 done, 1 the cluster said no or did not answer, 2 the command line or its input is wrong
 """
-# What says where the cluster is may also stand before the tool, or before its action.
-LEADING = ("-b", "--bootstrap-server", "--profile", "--command-config", "-X", "--timeout")
 NAME_WIDTH = max(map(len, TOOLS))
 OUTPUT_OPTIONS = ("-o", "--output")
-HELP = ("-h", "--help")
 
 
 def main(arguments: list[str]) -> int:
@@ -53,6 +51,8 @@ def _main(arguments: list[str]) -> int:
     if not rest:
         raise UsageError(f"which command? There are start, {', '.join(TOOLS)}; see: moldau help")
     name, words = tool_name(rest[0]), rest[1:]
+    if rest[0].startswith("-"):
+        raise UsageError(f"unknown option {rest[0]}{meant(rest[0], ['--version', *HELP, *LEADING])}; see: moldau help")
     if name not in TOOLS:
         raise UsageError(f"unknown command {rest[0]!r}{meant(rest[0], ['start', *TOOLS])}; see: moldau help")
     more, words = split_leading(words)
@@ -87,14 +87,6 @@ def split_leading(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return [*arguments[:at]], [*arguments[at:]]
 
 
-def module_of(name: str, words: Sequence[str]) -> str:
-    tool = TOOLS[name]
-    speaks_kafka = bool(words) and words[0].startswith("--") and words[0] not in HELP
-    module = tool.kafka if tool.kafka and (speaks_kafka or tool.module is None) else tool.module
-    assert module is not None, "every tool has a module"
-    return module
-
-
 def command_of(module: str) -> Callable[[list[str]], int]:
     # Only the tool that runs is imported: the client library takes longer to load than most tools take to finish.
     command: Callable[[list[str]], int] = import_module(module).main
@@ -115,6 +107,7 @@ def run_tool(name: str, command: Callable[[], int], *, output: str | None = None
     """A tool's exit code, with every expected way to fail turned into one line."""
     try:
         check_streams(name)
+        show_control_characters(name)
         exit_code = command()
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -125,12 +118,23 @@ def run_tool(name: str, command: Callable[[], int], *, output: str | None = None
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as wrong:
+        if is_lost_interrupt(wrong):
+            return INTERRUPTED
         failed = expected(wrong)
         if failed is None:
             raise
         if isinstance(wrong, OSError):
             leave_output()
         return complain(name, str(failed), exit_code=failed.exit_code, output=output)
+
+
+def is_lost_interrupt(wrong: Exception) -> bool:
+    """What confluent-kafka makes of Ctrl-C that comes while one of its callbacks runs: it loses the exception."""
+    return (
+        isinstance(wrong, SystemError)
+        and "confluent_kafka" in sys.modules
+        and "without setting an exception" in str(wrong)
+    )
 
 
 def leave_output() -> None:
@@ -155,9 +159,12 @@ def of_client(wrong: Exception) -> CommandFailed | None:
     from moldau.cli.connection import nobody_listens
     from moldau.client.cluster import NoAnswer, NobodyListens, Refused
     from moldau.client.connection import Unsupported
+    from moldau.wire.unencodable import EncodeError
 
     if isinstance(wrong, NobodyListens):
         return nobody_listens(wrong.servers)
+    if isinstance(wrong, EncodeError):  # such as a name of more bytes than its field can hold
+        return UsageError(f"it fits into no request: {str(wrong).partition(' (version ')[0]}")
     if isinstance(wrong, NoAnswer | Refused | Unsupported):
         return CommandFailed(str(wrong))
     return None
@@ -183,9 +190,19 @@ def check_streams(name: str) -> None:
         raise CommandFailed(f"standard {needed} is closed")
 
 
+def show_control_characters(name: str) -> None:
+    if sys.stdout is not None and sys.stdout.isatty() and name and not TOOLS[name].draws:
+        from moldau.cli.terminal import VisibleText
+
+        if not isinstance(sys.stdout, VisibleText):
+            sys.stdout = cast(TextIO, VisibleText(sys.stdout))
+
+
 def complain(name: str, message: str, *, exit_code: int, output: str | None) -> int:
     if sys.stderr is not None:  # or print would take standard output for it
-        print(f"moldau {name}: {message}" if name else f"moldau: {message}", file=sys.stderr)
+        from moldau.core.visible import visible
+
+        print(f"moldau {name}: {visible(message)}" if name else f"moldau: {visible(message)}", file=sys.stderr)
     if output is not None and sys.stdout is not None:
         from moldau.cli.output import print_failure
 

@@ -5,13 +5,14 @@ A command prints one JSON or YAML value, whatever happens: rows, or an object wh
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Mapping, Sequence
 
+from moldau.cli.completion.kinds import Completes
 from moldau.cli.failures import meant
+from moldau.core.visible import in_one_line
 
 Row = Mapping[str, object]
 
@@ -32,7 +33,7 @@ def add_output_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        metavar="FORMAT",
+        metavar=Completes("FORMAT", words=FORMATS),
         type=output_format,
         help=f"{_known()} (default: table); wide has more columns",
     )
@@ -48,6 +49,8 @@ def print_rows(rows: Sequence[Row], *, columns: Sequence[str], output: str, more
         shown = [*columns, *more] if output == WIDE else [*columns]
         print_table([[cell(row.get(name)) for name in shown] for row in rows], header=[each.upper() for each in shown])
     elif output == JSON_LINES:
+        import json
+
         for row in rows:
             print(json.dumps(row))
     elif output == CSV:
@@ -58,6 +61,8 @@ def print_rows(rows: Sequence[Row], *, columns: Sequence[str], output: str, more
 
 def print_value(value: object, *, output: str) -> None:
     """One value that is no list of rows."""
+    import json
+
     if output == YAML:
         import yaml
 
@@ -79,6 +84,8 @@ def _plain(value: object) -> object:
     """A cell of CSV: empty for none, JSON for what is more than a text or a number."""
     if value is None or isinstance(value, str | int | float):
         return value
+    import json
+
     return json.dumps(value)
 
 
@@ -97,13 +104,13 @@ def print_table(lines: Iterable[Sequence[str]], *, header: Sequence[str]) -> Non
 
 def cell(value: object) -> str:
     """One cell of a table; `-` keeps an empty one visible to awk."""
-    if value is None or value == "":
+    if value is None:
         return "-"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return ",".join(map(str, value)) or "-"
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}={each}" for name, each in value.items()) or "-"
-    return str(value)
+        value = ",".join(map(str, value))
+    elif isinstance(value, Mapping):
+        value = ",".join(f"{name}={each}" for name, each in value.items())
+    return in_one_line(str(value)) or "-"
 
 
 def close_quietly() -> None:

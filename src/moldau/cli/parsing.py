@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 from moldau.cli.failures import UsageError, meant
@@ -11,19 +14,61 @@ from moldau.cli.settling import settle
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 _HEX_DIGITS = 2
+COLUMNS_USUAL = 80
+
+
+# Set while a tool is asked for its parser alone, which every tool makes before it does anything.
+_IS_ONLY_MADE: ContextVar[bool] = ContextVar("is_only_made", default=False)
+
+
+class _Made(Exception):
+    """In the place of what a parser would parse."""
+
+    def __init__(self, parser: ArgumentParser) -> None:
+        super().__init__()
+        self.parser = parser
+
+
+def made_parser(main: Callable[[list[str]], int]) -> ArgumentParser:
+    """The parser of a tool, without anything parsed or done."""
+    token = _IS_ONLY_MADE.set(True)
+    try:
+        main([])
+    except _Made as made:
+        return made.parser
+    finally:
+        _IS_ONLY_MADE.reset(token)
+    raise AssertionError("a tool parses its command line before it does anything")
+
+
+def help_formatter(prog: str) -> RawDescriptionHelpFormatter:
+    """As wide as argparse makes it, which imports shutil and every compression for that."""
+    return RawDescriptionHelpFormatter(prog, width=columns() - 2)
+
+
+def columns() -> int:
+    """Of the terminal, as `shutil.get_terminal_size` finds them."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or COLUMNS_USUAL  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):  # closed, or no terminal
+        return COLUMNS_USUAL
 
 
 class Parser(ArgumentParser):
     """argparse with our words; the parsers of its actions are of this kind, too."""
 
     def __init__(self, **settings: Any) -> None:
-        settings.setdefault("formatter_class", RawDescriptionHelpFormatter)
+        settings.setdefault("formatter_class", help_formatter)
         super().__init__(**settings)
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Namespace | None = None
     ) -> tuple[Namespace, list[str]]:
         """Nothing may be left over, here and in the parser of an action, which knows its own options best."""
+        self._check_made()
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(self._unknown(unknown[0]))
@@ -38,6 +83,7 @@ class Parser(ArgumentParser):
 
     def parse_words(self, args: Sequence[str], words: str) -> Namespace:
         """As `parse_args`, but these may stand anywhere among the options; argparse takes their first run only."""
+        self._check_made()
         options, rest = super().parse_known_args(args)
         unknown = [word for word in rest if word.startswith("-") and word != "-"]
         if unknown:
@@ -45,6 +91,10 @@ class Parser(ArgumentParser):
         setattr(options, words, [*getattr(options, words), *rest])
         settle(options)
         return options
+
+    def _check_made(self) -> None:
+        if _IS_ONLY_MADE.get():
+            raise _Made(self)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see: {self.prog} --help")
@@ -97,3 +147,12 @@ def whole(least: int, most: int, what: str) -> Callable[[str], int]:
         return number
 
     return parsed
+
+
+def log_level(text: str) -> str:
+    """A type of argument: in any case."""
+    from moldau.core.logs import LOG_LEVELS
+
+    if text.upper() not in LOG_LEVELS:
+        raise ArgumentTypeError(f"{text!r} is no level; expected {', '.join(LOG_LEVELS)}")
+    return text.upper()

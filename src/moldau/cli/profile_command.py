@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from moldau.cli.actions import action_parser, run_action
+from moldau.cli.completion.kinds import PROFILE
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import OK, CommandFailed, UsageError, meant
 from moldau.cli.output import add_output_option, print_rows
@@ -26,11 +28,12 @@ from moldau.cli.profiles import (
 )
 
 EXAMPLES = f"""\
-Keys: bootstrap-server, command-config (a file of client properties), timeout, output; any other key with a dot in it is
-a client property. They are kept in ~/.config/moldau/config.toml; a project may have a moldau.toml of the same form.
+Keys: bootstrap-server, command-config (a file of client properties), timeout, output, registry (the URL of a schema
+registry); any other key with a dot in it is a client property. They are kept in ~/.config/moldau/config.toml; a project
+may have a moldau.toml of the same form.
 
-What wins: the command line, then MOLDAU_BOOTSTRAP_SERVERS, MOLDAU_COMMAND_CONFIG, MOLDAU_TIMEOUT and MOLDAU_OUTPUT,
-then the profile (--profile, MOLDAU_PROFILE, or the one in use), then the project's own settings.
+What wins: the command line, then MOLDAU_BOOTSTRAP_SERVERS, MOLDAU_COMMAND_CONFIG, MOLDAU_TIMEOUT, MOLDAU_OUTPUT and
+MOLDAU_REGISTRY, then the profile (--profile, MOLDAU_PROFILE, or the one in use), then the project's own settings.
 
 examples:
   moldau profile create staging {BOOTSTRAP_SERVER}=kafka-1:9092 output=wide
@@ -39,6 +42,9 @@ examples:
   moldau profile list
   moldau topics list --profile prod
 """
+
+LOGIN = re.compile(r"//[^/@]+@")
+HIDDEN = ("password", "secret", "jaas.config", "key.pem", "auth.user.info", "auth.token")
 
 Content = dict[str, Any]
 
@@ -55,7 +61,7 @@ def parse(arguments: list[str]) -> Namespace:
     add_output_option(listing)
     showing = actions.add_parser("show", help="what holds now, and where it stands")
     showing.set_defaults(action=show)
-    showing.add_argument("profile", metavar="NAME", nargs="?", help="default: the one in use")
+    showing.add_argument("profile", metavar=PROFILE, nargs="?", help="default: the one in use")
     add_output_option(showing)
     creating = actions.add_parser("create", help="a new profile, or other settings of one")
     creating.set_defaults(action=create)
@@ -63,10 +69,10 @@ def parse(arguments: list[str]) -> Namespace:
     creating.add_argument("settings", metavar="KEY=VALUE", nargs="+")
     using = actions.add_parser("use", help="take this one where none is named")
     using.set_defaults(action=use)
-    using.add_argument("name", metavar="NAME")
+    using.add_argument("name", metavar=PROFILE)
     deleting = actions.add_parser("delete", help="forget a profile")
     deleting.set_defaults(action=delete)
-    deleting.add_argument("name", metavar="NAME")
+    deleting.add_argument("name", metavar=PROFILE)
     return parser.parse_args(arguments)
 
 
@@ -91,14 +97,21 @@ def list_profiles(options: Namespace) -> int:
 
 def show(options: Namespace) -> int:
     known = of_process(options.profile)
-    rows = [{"key": key, "value": said.value, "where": said.where} for key, said in known.settings.items()]
+    rows = [
+        {"key": key, "value": without_login(said.value), "where": said.where} for key, said in known.settings.items()
+    ]
     rows += [{"key": key, "value": hidden(key, value), "where": CLIENT} for key, value in known.client.items()]
     print_rows(rows, columns=("key", "value", "where"), output=options.output)
     return OK
 
 
+def without_login(value: str) -> str:
+    """A registry's URL may have one."""
+    return LOGIN.sub("//(hidden)@", value)
+
+
 def hidden(key: str, value: str) -> str:
-    return "(hidden)" if key.endswith(("password", "secret", "jaas.config", "key.pem")) else value
+    return "(hidden)" if key.endswith(HIDDEN) else value
 
 
 def create(options: Namespace) -> int:

@@ -6,14 +6,16 @@
                                           output = "wide"
                                           timeout = 10
                                           command-config = "staging.properties"
+                                          registry = "http://registry-1:8081"
                                           [profiles.staging.client]
                                           "security.protocol" = "ssl"
 
     moldau.toml, in this folder           the same, for those who work in a project; its settings may also stand
     or one above it                       outside of any profile
 
-What wins: the command line, then MOLDAU_BOOTSTRAP_SERVERS, MOLDAU_COMMAND_CONFIG, MOLDAU_TIMEOUT and MOLDAU_OUTPUT,
-then the profile, then the project. The profile is --profile, MOLDAU_PROFILE, the project's or the user's.
+What wins: the command line, then MOLDAU_BOOTSTRAP_SERVERS, MOLDAU_COMMAND_CONFIG, MOLDAU_TIMEOUT, MOLDAU_OUTPUT and
+MOLDAU_REGISTRY, then the profile, then the project. The profile is --profile, MOLDAU_PROFILE, the project's or the
+user's.
 """
 
 from __future__ import annotations
@@ -27,17 +29,18 @@ from typing import Any
 from moldau.cli.failures import UsageError, meant
 
 PROJECT_FILE = "moldau.toml"
-BOOTSTRAP_SERVER, COMMAND_CONFIG, TIMEOUT, OUTPUT, CLIENT = (
-    "bootstrap-server", "command-config", "timeout", "output", "client",
+BOOTSTRAP_SERVER, COMMAND_CONFIG, TIMEOUT, OUTPUT, REGISTRY, CLIENT = (
+    "bootstrap-server", "command-config", "timeout", "output", "registry", "client",
 )  # fmt: skip
 VARIABLES = {
     "MOLDAU_BOOTSTRAP_SERVERS": BOOTSTRAP_SERVER,
     "MOLDAU_COMMAND_CONFIG": COMMAND_CONFIG,
     "MOLDAU_TIMEOUT": TIMEOUT,
     "MOLDAU_OUTPUT": OUTPUT,
+    "MOLDAU_REGISTRY": REGISTRY,
 }
 PROFILE_VARIABLE = "MOLDAU_PROFILE"
-KEYS = (BOOTSTRAP_SERVER, COMMAND_CONFIG, TIMEOUT, OUTPUT, CLIENT)
+KEYS = (BOOTSTRAP_SERVER, COMMAND_CONFIG, TIMEOUT, OUTPUT, REGISTRY, CLIENT)
 
 
 @dataclass(frozen=True, slots=True)

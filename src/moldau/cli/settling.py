@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.failures import UsageError
 from moldau.cli.output import TABLE, output_format
-from moldau.cli.profiles import OUTPUT, TIMEOUT, Defaults, of_process
+
+if TYPE_CHECKING:
+    from moldau.cli.profiles import Defaults
 
 TIMEOUT_S = 5.0
 TIMEOUT_S_MAX = 3_600.0  # librdkafka takes no more
@@ -22,6 +24,8 @@ def settle(options: Namespace) -> None:
     wants_output = getattr(options, "output", TABLE) is None
     if not (wants_timeout or wants_output):
         return
+    from moldau.cli.profiles import OUTPUT, TIMEOUT, of_process
+
     known = of_process(getattr(options, "profile", None))
     if wants_timeout:
         options.timeout = _said(known, TIMEOUT, seconds, TIMEOUT_S)

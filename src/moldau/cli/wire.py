@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ def _security(settings: Mapping[str, str]) -> ConnectionSecurity | None:
 
     if protocol.lower() not in PROTOCOLS:
         raise UsageError(f"security.protocol={protocol}: expected one of {', '.join(PROTOCOLS)}")
+    _check_files(settings)
     if not can_secure(settings):
         raise UsageError(
             f"security.protocol={protocol}: this tool needs files that are there (ssl.ca.location and others), and for"
@@ -50,6 +52,13 @@ def _security(settings: Mapping[str, str]) -> ConnectionSecurity | None:
         return security_of(tuple(sorted(settings.items())))
     except OSError as wrong:
         raise UsageError(f"client configuration: {wrong}") from None
+
+
+def _check_files(settings: Mapping[str, str]) -> None:
+    for name in ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location"):
+        path = settings.get(name, "")
+        if path and path != "probe" and not os.path.exists(path):
+            raise UsageError(f"client configuration: {name}: there is no file {path}")
 
 
 def refusal(code: int, message: str | None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from moldau.cli.acls.command import EVERYTHING, parse
+from moldau.cli.acls.acting import EVERYTHING
+from moldau.cli.acls.command import parse
 from moldau.cli.acls.words import Acl, Filter, acls, filters
 from moldau.cli.failures import UsageError
 from moldau.security.acls.vocabulary import AclOperation, PatternType, PermissionType, ResourceType

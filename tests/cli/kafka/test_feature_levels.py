@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from moldau.cli.failures import UsageError
-from moldau.cli.kafka.feature_levels import default_level, metadata_level, metadata_name
+from moldau.cli.kafka.feature_levels import default_level, metadata_level
+from moldau.core.metadata_versions import metadata_name
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from moldau.cli.kafka.performance.dates import shown
 from moldau.cli.kafka.performance.statistics import Statistics
@@ -70,6 +71,46 @@ def test_lines_of_a_file_and_numbers_in_transactions(done: Done, topic: str, tmp
     read = done("consume", topic, "--from-beginning", "-e").splitlines()
     assert set(read) == {"eins", "zwei", "drei", *(str(n) for n in range(30))}
     assert len(read) == 80
+
+
+def committed(tool: Tool, group: str) -> int:
+    """Of all partitions, as the group's lag is told."""
+    rows = tool("consumer-groups", "--describe", "--group", group).stdout.strip().splitlines()
+    at = rows[0].split().index("CURRENT-OFFSET")
+    return sum(int(row.split()[at]) for row in rows[1:])
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "lz4", "zstd"])
+def test_a_group_goes_on_behind_what_was_counted(done: Done, tool: Tool, topic: str, codec: str) -> None:
+    produced(
+        done, topic, "--num-records", "1000", "--record-size", "20", "--command-property", f"compression.type={codec}"
+    )
+    read = ("consumer-perf", "--topic", topic, "--group", topic, "--hide-header", "--timeout", "1000")
+    counts = []
+    for count in ("700", "300"):
+        (row,) = done(*read, "--num-records", count).splitlines()
+        counts.append(row.split(", ")[2:5:2])
+        assert committed(tool, topic) == sum(int(each) for _, each in counts)
+    assert counts == [[f"{each * 20 / 2**20:.4f}", str(each)] for each in (700, 300)]
+    _, row = done(*read, "--num-records", "1").splitlines()
+    assert row.split(", ")[4] == "0"
+
+
+def test_markers_are_not_counted_and_aborted_records_only_if_they_are_asked_for(
+    done: Done, bootstrap: str, topic: str
+) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer.init_transactions(20)
+    for ending in (producer.commit_transaction, producer.abort_transaction):
+        producer.begin_transaction()
+        for _ in range(10):
+            producer.produce(topic, b"12345", b"key", partition=0)
+        assert producer.flush(20) == 0, "what was not sent is not there to be aborted"
+        ending(20)
+    read = ("consumer-perf", "--topic", topic, "--num-records", "99", "--timeout", "1000", "--hide-header")
+    for isolation, records in (("read_uncommitted", 20), ("read_committed", 10)):
+        row = done(*read, "--command-property", f"isolation.level={isolation}").splitlines()[-1].split(", ")
+        assert (row[2], row[4]) == (f"{records * 8 / 2**20:.4f}", str(records))
 
 
 def test_details_and_no_header(done: Done, topic: str) -> None:
@@ -145,6 +186,7 @@ def test_dates_as_java_shows_them() -> None:
             "topic 'a/b'",
         ),
         (("consumer-perf", "--num-records", "5"), 2, "one of the arguments --topic --include is required"),
+        (("consumer-perf", "--topic", "none-such", "--num-records", "1", "--timeout", "900000"), 1, "none-such"),
         (("consumer-perf", "--topic", "t", "--num-records", "1", "--date-format", "QQ"), 2, "QQ is not known"),
         (("consumer-perf", "--topic", "t", "--num-records", "1", "-b", "127.0.0.1:1"), 1, "no broker answers"),
     ],

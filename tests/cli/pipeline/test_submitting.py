@@ -16,7 +16,8 @@ pytest.importorskip("pyspark", reason="scripts/test-broker installs nothing of S
 
 from moldau.cli.failures import CommandFailed
 from moldau.cli.main import main
-from moldau.cli.pipeline.command import parse, said
+from moldau.cli.pipeline.acting import said
+from moldau.cli.pipeline.command import parse
 from moldau.cli.pipeline.handover import SETTING, HandedOver, as_properties, lay_out
 from moldau.cli.pipeline.submitting import PROGRAM, arguments, places_of, spark_settings
 from moldau.spark.pipelines.loading import files_of, load

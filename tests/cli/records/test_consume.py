@@ -13,7 +13,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from moldau.cli.failures import UsageError
 from moldau.cli.main import main
+from moldau.cli.records.consume import with_offsets
 from moldau.client.cluster import Cluster
 from moldau.embedded import EmbeddedBroker
 from tests.cli.conftest import Tool, command, environment, run_tool
@@ -73,6 +75,12 @@ def test_what_cannot_be_read(
     assert finished.returncode == exit_code
     assert complaint in finished.stderr
     assert finished.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("offset", ["start", "@-1h:end", "-5"])
+def test_an_offset_behind_the_option_of_the_output_says_where_it_belongs(offset: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"said by --offset {offset}")):
+        with_offsets(["orders", "-o", offset])
 
 
 def test_a_missing_topic_says_how_to_make_it(tool: Tool, moldau_topic: str) -> None:

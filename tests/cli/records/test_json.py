@@ -49,6 +49,8 @@ def test_what_is_written_is_read_back(record: OutgoingRecord) -> None:
     [
         (b"", "not JSON"),
         (b"\xff", "not JSON"),
+        (b"[" * 100_000, "nested too deep"),
+        (b'{"value": 1, "value_schema": {"id": 1}}', "value_schema: of which registry"),
         (b'"text"', "expected an object"),
         (b'{"colour": 1}', "unknown field 'colour'"),
         (b'{"key": 1}', "key: expected a string, null or"),

@@ -2,62 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import subprocess
-import time
-import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.cli.conftest import command, environment
+from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 
 Done = Callable[..., str]
-WAIT_S_MAX = 30.0
-PAUSE_S = 0.05
-
-
-class Terminal:
-    """A shell in a window of its own; `screen` is what a person sees."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self.name = f"moldau-{uuid.uuid4().hex[:8]}"
-        self.variables = environment(bootstrap)
-        self.tmux("new-session", "-d", "-x", "200", "-y", "50", "sh")
-
-    def tmux(self, *words: str) -> str:
-        # A server of its own: nothing is shared with what whoever runs the tests has open.
-        done = subprocess.run(
-            ["tmux", "-L", self.name, *words], env=self.variables, capture_output=True, text=True, check=True
-        )
-        return done.stdout
-
-    def run(self, *arguments: str) -> None:
-        self.type(shlex.join(command(*arguments)) + "; echo ended with $?")
-
-    def type(self, line: str) -> None:
-        self.tmux("send-keys", "-l", line)
-        self.press("Enter")
-
-    def press(self, key: str) -> None:
-        self.tmux("send-keys", key)
-
-    @property
-    def screen(self) -> str:
-        return self.tmux("capture-pane", "-p", "-J")
-
-    def wait_for(self, *lines: str) -> None:
-        """Until each of them stands in a line of its own."""
-        deadline_s = time.monotonic() + WAIT_S_MAX
-        while not set(lines) <= {line.rstrip() for line in self.screen.splitlines()}:
-            assert time.monotonic() < deadline_s, self.screen
-            time.sleep(PAUSE_S)
-
-    def close(self) -> None:
-        self.tmux("kill-server")
 
 
 @pytest.fixture

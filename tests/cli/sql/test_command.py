@@ -101,6 +101,11 @@ def test_what_ksqldb_users_set_is_so_already(done: Callable[..., str]) -> None:
     assert said.startswith("a question reads from the oldest record on, and so does --follow: nothing to set\n")
 
 
+def test_a_session_knows_a_registry(done: Callable[..., str]) -> None:
+    said = done("sql", "set schema.registry.url = 'http://localhost:1'; show streams")
+    assert said.startswith("schema.registry.url is set: topics are read by their schemas in the registry\n")
+
+
 def test_mistakes_that_need_no_spark(tool: Tool, topic: str) -> None:
     for statement, exit_code, reason in (
         ("selct 1", 2, "sql:1: "),

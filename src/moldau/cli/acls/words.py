@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Iterator
-from ipaddress import ip_address
 from itertools import product
 from typing import NamedTuple
 
 from moldau.cli.failures import UsageError
-from moldau.security.acls.hosts import host_address
 from moldau.security.acls.vocabulary import (
     CLUSTER_NAME,
     SUPPORTED_OPERATIONS,
@@ -20,7 +18,6 @@ from moldau.security.acls.vocabulary import (
     ResourceType,
     from_code,
 )
-from moldau.security.principals import USER_TYPE
 
 NAMED = (
     ("topic", ResourceType.TOPIC),
@@ -117,6 +114,8 @@ def principal(text: str) -> str:
 
 def new_principal(text: str) -> str:
     """For an ACL that is made; others may have any that Kafka's tools take."""
+    from moldau.security.principals import USER_TYPE
+
     found = principal(text)
     kind, _, name = found.partition(":")
     if kind != USER_TYPE and kind.lower() == USER_TYPE.lower():
@@ -128,6 +127,10 @@ def new_host(text: str) -> str:
     """For an ACL that is made: brokers compare addresses in Java's words, and look up no names."""
     if text == WILDCARD:
         return text
+    from ipaddress import ip_address
+
+    from moldau.security.acls.hosts import host_address
+
     try:
         ip_address(text)
     except ValueError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moldau.cli.certs.files import read_file
-from moldau.cli.failures import CommandFailed
+from moldau.cli.failures import CommandFailed, UsageError
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -36,7 +36,7 @@ def _in_pem(content: bytes, path: Path) -> Iterator[x509.Certificate]:
             if block.is_certificate:
                 yield x509.load_der_x509_certificate(block.der())
     except ValueError as wrong:
-        raise CommandFailed(f"{path} holds a certificate that can't be read: {wrong}") from None
+        raise UsageError(f"{path} holds a certificate that can't be read: {wrong}") from None
 
 
 def _in_pkcs12(content: bytes, path: Path, password: str | None) -> Iterator[x509.Certificate]:
@@ -46,7 +46,7 @@ def _in_pkcs12(content: bytes, path: Path, password: str | None) -> Iterator[x50
         store = pkcs12.load_pkcs12(content, None if password is None else password.encode())
     except ValueError:
         why = "give its password with --password-file" if password is None else "or the password is wrong"
-        raise CommandFailed(f"{path} is neither PEM nor a PKCS12 store, {why}") from None
+        raise UsageError(f"{path} is neither PEM nor a PKCS12 store, {why}") from None
     return (one.certificate for one in (store.cert, *store.additional_certs) if one is not None)
 
 

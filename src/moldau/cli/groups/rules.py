@@ -7,11 +7,6 @@ import re
 from moldau.cli.records.offsets import parse_moment
 from moldau.client.groups.resetting import CURRENT, EARLIEST, LATEST, NewOffset, Rule, Surprise, Target
 
-HELP = """\
---to: earliest, latest, current (where it is, or the end where it is nowhere), 47 (that offset),
-      +10 or -10 (from where it is), @-1h (ago; s, m, h, d),
-      @2026-01-31 or @2026-01-31T12:00:00 (UTC), @1700000000000 (milliseconds)
-"""
 NAMES = {"earliest": EARLIEST, "start": EARLIEST, "latest": LATEST, "end": LATEST, "current": CURRENT}
 
 

@@ -12,8 +12,9 @@ from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused
 from moldau.client.groups.asking import Answers
 from moldau.client.groups.describing import Member
+from moldau.client.groups.kinds import TYPES
 from moldau.client.groups.lag import GroupLag, PartitionLag, group_lags
-from moldau.client.groups.listing import TYPES, Listed, list_groups
+from moldau.client.groups.listing import Listed, list_groups
 from moldau.client.groups.resetting import places_text
 from moldau.core.errors import ErrorCode
 
@@ -80,7 +81,8 @@ def describe(options: Namespace) -> int:
     elif options.output == CSV:
         print_rows(rows_of(found), columns=LAG_COLUMNS, more=MORE_OF_LAG, output=CSV)
     else:
-        print_rows([description(each) for each in found], columns=(), output=options.output)
+        wrong = [{"group": group, "error": told} for group, told in missing.items()]
+        print_rows([*map(description, found), *wrong], columns=(), output=options.output)
     return FAILED if missing else OK
 
 
@@ -103,13 +105,14 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def say_refusals(cluster: Cluster, answers: Answers[GroupLag]) -> bool:
+def say_refusals(cluster: Cluster, answers: Answers[GroupLag]) -> dict[str, str]:
+    """What was said, by group."""
     refused = {group: each for group, each in answers.items() if isinstance(each, Refused)}
-    if refused:
-        names = [each.group for each in list_groups(cluster)]
-        for group, wrong in refused.items():
-            print(f"moldau groups: {refusal(group, wrong, names)}", file=sys.stderr)
-    return bool(refused)
+    names = [each.group for each in list_groups(cluster)] if refused else []
+    told = {group: refusal(group, wrong, names) for group, wrong in refused.items()}
+    for each in told.values():
+        print(f"moldau groups: {each}", file=sys.stderr)
+    return told
 
 
 def refusal(group: str, wrong: Refused, known: Iterable[str]) -> str:
@@ -170,8 +173,8 @@ def description(found: GroupLag) -> Mapping[str, object]:
 def print_group(found: GroupLag, *, is_wide: bool) -> None:
     group = found.group
     node = group.coordinator
-    assignor = f", assigned by {group.assignor}" if group.assignor else ""
-    print(f"group        {group.id}")
+    assignor = f", assigned by {cell(group.assignor)}" if group.assignor else ""
+    print(f"group        {cell(group.id)}")
     print(f"type         {group.type}")
     print(f"state        {group.state}, {counted(len(group.members), 'member')}{assignor}")
     print(f"coordinator  {node.id} ({node.host}:{node.port})")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import UsageError
-from moldau.cli.wire import open_cluster
-from moldau.client.cluster import Cluster
-from moldau.wire.schema import Message
 
-R = TypeVar("R", bound=Message)
+if TYPE_CHECKING:
+    from moldau.client.cluster import Cluster
+    from moldau.wire.schema import Message
+
+R = TypeVar("R", bound="Message")
 
 COMMAND_CONFIG = ("--command-config",)
 ANSWER_S = 30.0  # as long as Apache Kafka's clients wait: an election of ten thousand leaders takes a while
@@ -40,6 +41,8 @@ def open_bootstrap(options: Namespace) -> Cluster:
 
 
 def open_patiently(options: Namespace) -> Cluster:
+    from moldau.cli.wire import open_cluster
+
     options.timeout = max(options.timeout, ANSWER_S)
     return open_cluster(options)
 

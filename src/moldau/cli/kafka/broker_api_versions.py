@@ -5,17 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK
-from moldau.cli.parsing import Parser
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, NoAnswer, Node
 from moldau.wire.api import ApiKey
 
-EXAMPLES = """\
-examples:
-  moldau broker-api-versions --bootstrap-server kafka-1:9092
-"""
 # What clients of Apache Kafka 4.3.1 know of each API, by its number: the oldest and the newest version.
 KNOWN = (
     (3, 13), (4, 18), (1, 11), (0, 13), (0, -1), (0, -1), (0, -1), (0, -1), (2, 10), (1, 10),
@@ -40,22 +34,12 @@ NOT_FOR_CLIENTS = frozenset(
 )
 
 
-def main(arguments: list[str]) -> int:
-    with open_cluster(parse(arguments)) as client:
+def run(options: Namespace) -> int:
+    with open_cluster(options) as client:
         for node in client.nodes().values():
             told = f"{node.host}:{node.port} (id: {node.id} rack: {node.rack or 'null'} isFenced: false)"
             print(f"{told} -> {_versions(client, node)}")
     return OK
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau broker-api-versions",
-        description="This tool helps to retrieve broker version information.",
-        epilog=EXAMPLES,
-    )
-    add_kafka_connection_options(parser)
-    return parser.parse_args(arguments)
 
 
 def _versions(client: Cluster, node: Node) -> str:

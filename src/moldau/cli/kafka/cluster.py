@@ -5,10 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from moldau.cli.actions import action_parser, run_action
 from moldau.cli.failures import OK, UsageError
-from moldau.cli.kafka.bootstrap import add_bootstrap_options, ask_controller, open_bootstrap
-from moldau.cli.parsing import whole
+from moldau.cli.kafka.bootstrap import ask_controller, open_bootstrap
 from moldau.client.cluster import check
 from moldau.client.connection import Unsupported
 from moldau.wire.messages import (
@@ -19,36 +17,8 @@ from moldau.wire.messages import (
 )
 from moldau.wire.messages.describe_cluster import DescribeClusterBroker
 
-EXAMPLES = """\
-examples:
-  moldau cluster cluster-id
-  moldau cluster list-endpoints --include-fenced-brokers
-  moldau cluster unregister --id 3
-"""
 BROKERS, CONTROLLERS = 1, 2
 NO_NAME_WIDTH, NO_RACK_WIDTH = 100, 10
-
-
-def main(arguments: list[str]) -> int:
-    return run_action(parse(arguments))
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = action_parser("cluster", "The Kafka cluster tool.", EXAMPLES)
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    cluster_id = actions.add_parser("cluster-id", help="the ID of the cluster")
-    cluster_id.set_defaults(action=print_cluster_id)
-    unregister = actions.add_parser("unregister", help="forget a broker")
-    unregister.set_defaults(action=unregister_broker)
-    unregister.add_argument(
-        "-i", "--id", metavar="ID", type=whole(0, 2**31 - 1, "broker id"), required=True, help="which broker"
-    )
-    endpoints = actions.add_parser("list-endpoints", help="where its brokers are")
-    endpoints.set_defaults(action=list_endpoints)
-    endpoints.add_argument("--include-fenced-brokers", action="store_true", help="those that do not run, too")
-    for action in (cluster_id, unregister, endpoints):
-        add_bootstrap_options(action, files=("-c", "--command-config", "--config"), controllers=("-C",))
-    return parser.parse_args(arguments)
 
 
 def _described(options: Namespace, *, fenced: bool = False) -> DescribeClusterResponse:

@@ -6,30 +6,18 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import FAILED, OK, UsageError
-from moldau.cli.parsing import Parser
 from moldau.cli.topics.leaders import delete_records
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import words_of
 from moldau.core.ids import TopicPartition
 
-EXAMPLES = """\
-The file is JSON; -1 is the end, so that all records go:
-
-  {"partitions": [{"topic": "orders", "partition": 0, "offset": 1000}], "version": 1}
-
-examples:
-  moldau delete-records --offset-json-file offsets.json
-  moldau topics trim orders --before 1000 -p 0              the same without a file
-"""
 VERSION = 1
 OFFSET_MAX = 2**63 - 1
 PARTITION_MAX = 2**31 - 1
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     before = offsets(options.offset_json_file)
     print("Executing records delete operation")
     with open_cluster(options) as cluster:
@@ -40,19 +28,6 @@ def main(arguments: list[str]) -> int:
         told = f"error: {words_of(found.code)}" if found.code else f"low_watermark: {found.offset}"
         print(f"partition: {place}\t{told}")
     return FAILED if any(each.code for each in answers.values()) else OK
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau delete-records",
-        description="Delete the records of partitions below the offsets that a file names, by the options of"
-        " kafka-delete-records.sh. There is no question, and no way back.",
-        epilog=EXAMPLES,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--offset-json-file", metavar="FILE", required=True, help="the offsets, as JSON")
-    add_kafka_connection_options(parser)
-    return parser.parse_args(arguments)
 
 
 def offsets(path: str) -> dict[TopicPartition, int]:

@@ -7,10 +7,8 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.kafka.filters import topic_pattern
-from moldau.cli.parsing import Parser
 from moldau.cli.topics.leaders import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -18,20 +16,14 @@ from moldau.cli.topics.leaders import (
     LATEST,
     LATEST_TIERED,
     MAX_TIMESTAMP,
-    Answers,
     offsets_at,
 )
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, words_of
+from moldau.client.leaders import Answers
 from moldau.core.ids import TopicPartition
 from moldau.core.topic_names import is_internal
 
-EXAMPLES = """\
-examples:
-  moldau get-offsets --topic orders
-  moldau get-offsets --topic orders --time earliest
-  moldau get-offsets --topic-partitions 'orders:0,payments.*:0-3' --time 1763420400000
-"""
 TIMES = {
     "latest": LATEST, "earliest": EARLIEST, "max-timestamp": MAX_TIMESTAMP, "earliest-local": EARLIEST_LOCAL,
     "latest-tiered": LATEST_TIERED, "earliest-pending-upload": EARLIEST_PENDING_UPLOAD,
@@ -40,12 +32,10 @@ TIMESTAMP_MAX = 2**63 - 1
 NO_OFFSET = -1
 EVERYTHING = ".*"
 _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|([0-9]*)-([0-9]*)))?")
-
 Fits = Callable[[TopicPartition], bool]
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     timestamp_ms, fits = parsed_time(options.time), chosen(options)
     with open_cluster(options) as cluster:
         places = [place for place in partitions(cluster, options) if fits(place)]
@@ -53,35 +43,6 @@ def main(arguments: list[str]) -> int:
             raise CommandFailed("Could not match any topic-partitions with the specified filters")
         show(offsets_at(cluster, sorted(places, key=str), timestamp_ms))
     return OK
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau get-offsets",
-        description="The offsets of partitions, a line TOPIC:PARTITION:OFFSET for each, by the options of"
-        " kafka-get-offsets.sh.",
-        epilog=EXAMPLES,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--topic-partitions",
-        metavar="LIST",
-        help="such as topic1:1,topic2:0-3,topic3,topic4:5-,topic5:-3; names are regular expressions, and the end of a"
-        " range is not in it",
-    )
-    parser.add_argument("--topic", metavar="TOPIC", help="a regular expression (default: every topic)")
-    parser.add_argument("--partitions", metavar="N,N", help="default: every partition")
-    parser.add_argument(
-        "--time",
-        metavar="WHEN",
-        default="latest",
-        help="a timestamp in milliseconds, for the first offset of that time or later, or -1 or latest, -2 or earliest,"
-        " -3 or max-timestamp, -4 or earliest-local, -5 or latest-tiered, -6 or earliest-pending-upload"
-        " (default: latest)",
-    )
-    parser.add_argument("--exclude-internal-topics", action="store_true", help="leave out the cluster's own topics")
-    add_kafka_connection_options(parser)
-    return parser.parse_args(arguments)
 
 
 def parsed_time(text: str) -> int:

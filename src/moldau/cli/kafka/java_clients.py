@@ -9,7 +9,6 @@ from typing import Any
 
 from moldau.cli.connection import CLIENT_ID
 from moldau.cli.failures import UsageError
-from moldau.cli.librdkafka import client_config
 
 # What librdkafka has no use for: Java's classes, and limits of calls that it does not have.
 _JAVA_ALONE = (
@@ -32,6 +31,8 @@ _ASSIGNORS = {
 
 def java_client_config(options: Namespace, *, client_id: str, **settings: object) -> dict[str, Any]:
     """librdkafka's settings of what a user gave, over those that the tool wants."""
+    from moldau.cli.librdkafka import client_config
+
     given = client_config(options, **settings)
     if given["client.id"] == CLIENT_ID:
         given["client.id"] = client_id

@@ -7,31 +7,20 @@ from argparse import Namespace
 from collections import Counter
 from typing import Any
 
-from moldau.cli.connection import add_kafka_connection_options
-from moldau.cli.failures import OK, CommandFailed, UsageError, meant
+from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.kafka.bootstrap import open_patiently
+from moldau.cli.kafka.commands.leader_election import TYPES
 from moldau.cli.kafka.exceptions import thrown
-from moldau.cli.parsing import Parser, whole
 from moldau.client.cluster import Refused, check
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.wire.messages import ElectLeadersRequest, ElectLeadersResponse
 from moldau.wire.messages.elect_leaders import TopicPartitions
 
-EXAMPLES = """\
-The file of --path-to-json-file: {"partitions": [{"topic": "orders", "partition": 1}]}
-
-examples:
-  moldau leader-election --election-type preferred --all-topic-partitions
-  moldau leader-election --election-type unclean --topic orders --partition 3
-"""
-TYPES = ("PREFERRED", "UNCLEAN")  # in the order of their numbers in the protocol
-TARGETS = ("topic", "all_topic_partitions", "path_to_json_file")
 TIMEOUT_MS = 30_000
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     places = _places(options)
     topics = None
     if places is not None:
@@ -46,38 +35,6 @@ def main(arguments: list[str]) -> int:
         answer = client.ask_controller(request, ElectLeadersResponse, codes=lambda found: [found.error_code])
     _check(answer.error_code)
     return _told(options.election_type, answer)
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau leader-election",
-        description="This tool attempts to elect a new leader for a set of topic partitions.",
-        epilog=EXAMPLES,
-    )
-    parser.add_argument(
-        "--election-type",
-        metavar="TYPE",
-        type=str.upper,
-        required=True,
-        help="preferred: the first replica, where another leads; unclean: any replica that lives, where nobody leads",
-    )
-    parser.add_argument("--all-topic-partitions", action="store_true", help="of every partition that needs it")
-    parser.add_argument("--topic", metavar="NAME", help="of one partition of this topic, which --partition says")
-    parser.add_argument("--partition", metavar="ID", type=whole(0, 2**31 - 1, "partition"))
-    parser.add_argument("--path-to-json-file", metavar="FILE", help="of the partitions in this file")
-    add_kafka_connection_options(parser, files=("--command-config", "--admin.config"))
-    options = parser.parse_args(arguments)
-    if options.election_type not in TYPES:
-        near = meant(options.election_type, TYPES) or f"; expected {' or '.join(TYPES)}"
-        raise UsageError(f"unknown --election-type {options.election_type}{near}")
-    if sum(getattr(options, each) not in (None, False) for each in TARGETS) != 1:
-        names = ", ".join(each.replace("_", "-") for each in TARGETS)
-        raise UsageError(f"One and only one of the following options is required: {names}")
-    if options.topic is not None and options.partition is None:
-        raise UsageError("Missing required option(s): partition")
-    if options.topic is None and options.partition is not None:
-        raise UsageError("Option partition is only allowed if topic is used")
-    return options
 
 
 def _places(options: Namespace) -> list[TopicPartition] | None:

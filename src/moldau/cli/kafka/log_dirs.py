@@ -6,27 +6,17 @@ import json
 from argparse import Namespace
 from collections.abc import Collection
 
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.kafka.bootstrap import open_patiently
 from moldau.cli.kafka.exceptions import exception_of
-from moldau.cli.parsing import Parser
 from moldau.client.cluster import Cluster, check
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.wire.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 from moldau.wire.messages.describe_log_dirs import DescribeLogDirsResult
 
-EXAMPLES = """\
-examples:
-  moldau log-dirs --describe
-  moldau log-dirs --describe --topic-list orders,payments --broker-list 1,2
-  moldau log-dirs --describe | tail -1 | jq '.brokers[].logDirs[] | [.logDir, (.partitions | map(.size) | add)]'
-"""
 
-
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     topics = {each for each in options.topic_list.split(",") if each}
     wanted = broker_ids(options.broker_list)
     with open_patiently(options) as client:
@@ -43,19 +33,6 @@ def main(arguments: list[str]) -> int:
     print(f"Received log directory information from brokers {listed(asked)}")
     print(json.dumps({"brokers": found, "version": 1}, separators=(",", ":"), ensure_ascii=False))
     return OK
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau log-dirs",
-        description="This tool helps to query log directory usage on the specified brokers.",
-        epilog=EXAMPLES,
-    )
-    parser.add_argument("--describe", action="store_true", required=True, help="needed: there is nothing else to do")
-    parser.add_argument("--topic-list", metavar="NAMES", default="", help="such as orders,payments (default: all)")
-    parser.add_argument("--broker-list", metavar="IDS", default="", help="such as 1,2 (default: all)")
-    add_kafka_connection_options(parser)
-    return parser.parse_args(arguments)
 
 
 def broker_ids(text: str) -> set[int]:

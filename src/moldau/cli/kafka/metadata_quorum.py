@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
-from moldau.cli.actions import action_parser, run_action
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.kafka.bootstrap import add_bootstrap_options, ask_controller, behind_action, open_bootstrap
+from moldau.cli.kafka.bootstrap import ask_controller, open_bootstrap
 from moldau.cli.kafka.tables import print_pretty_table
 from moldau.client.cluster import Cluster, check
 from moldau.core.clock import SystemClock
@@ -20,40 +19,11 @@ from moldau.wire.messages import (
 )
 from moldau.wire.messages.describe_quorum import PartitionData, QuorumPartitionQuery, QuorumTopicQuery, ReplicaState
 
-EXAMPLES = """\
-examples:
-  moldau metadata-quorum describe --status
-  moldau metadata-quorum describe --replication --human-readable
-"""
 METADATA = "__cluster_metadata"
 HEADS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 NEVER = -1
 BROKERS, CONTROLLERS = 1, 2
 NO_DIRECTORY = bytes(16)
-
-
-def main(arguments: list[str]) -> int:
-    return run_action(parse(behind_action(arguments)))
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = action_parser("metadata-quorum", "This tool describes kraft metadata quorum status.", EXAMPLES)
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    describe = actions.add_parser("describe", help="who keeps the metadata")
-    describe.set_defaults(action=describe_quorum)
-    describe.add_argument("--status", action="store_true", help="a summary")
-    describe.add_argument("--replication", action="store_true", help="how far each is")
-    describe.add_argument("--human-readable", action="store_true", help="times as milliseconds ago")
-    adding = actions.add_parser("add-controller", help="not supported: brokers are controllers by their configuration")
-    removing = actions.add_parser("remove-controller", help="not supported")
-    for action in (adding, removing):
-        action.set_defaults(action=refuse)
-        action.add_argument("--dry-run", action="store_true", help="only try")
-    removing.add_argument("-i", "--controller-id", metavar="ID", help="which controller")
-    removing.add_argument("-d", "--controller-directory-id", metavar="ID", help="which directory of it")
-    for action in (describe, adding, removing):
-        add_bootstrap_options(action)
-    return parser.parse_args(arguments)
 
 
 def refuse(_: Namespace) -> int:

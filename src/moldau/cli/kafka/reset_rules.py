@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from argparse import _ArgumentGroup as ArgumentGroup
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from moldau.cli.failures import UsageError
 from moldau.cli.parsing import Parser, whole
-from moldau.client.groups.resetting import CURRENT, EARLIEST, LATEST, Rule, Target, datetime_ms, iso_duration_ms
+
+if TYPE_CHECKING:
+    from moldau.client.groups.resetting import Rule
 
 RULES = (
     "to_offset", "shift_by", "to_datetime", "by_duration", "to_earliest", "to_latest", "to_current", "from_file",
@@ -19,8 +22,8 @@ LONG = whole(-(2**63), 2**63 - 1, "offset")
 def add_rule_options(parser: Parser) -> ArgumentGroup:
     group = parser.add_argument_group("where a reset goes to")
     group.add_argument("--to-offset", metavar="OFFSET", type=LONG)
-    group.add_argument("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss", type=_told(datetime_ms), help="in UTC")
-    group.add_argument("--by-duration", metavar="PnDTnHnMnS", type=_told(iso_duration_ms), help="so long ago")
+    group.add_argument("--to-datetime", metavar="YYYY-MM-DDThh:mm:ss.sss", type=_time_ms, help="in UTC")
+    group.add_argument("--by-duration", metavar="PnDTnHnMnS", type=_duration_ms, help="so long ago")
     group.add_argument("--to-earliest", action="store_true")
     group.add_argument("--to-latest", action="store_true")
     group.add_argument("--shift-by", metavar="N", type=LONG, help="forward or, if negative, back")
@@ -28,14 +31,22 @@ def add_rule_options(parser: Parser) -> ArgumentGroup:
     return group
 
 
-def _told(read: Callable[[str], int]) -> Callable[[str], int]:
-    def parsed(text: str) -> int:
-        try:
-            return read(text)
-        except ValueError as wrong:
-            raise ArgumentTypeError(str(wrong)) from None
+def _time_ms(text: str) -> int:
+    from moldau.client.groups.resetting import datetime_ms
 
-    return parsed
+    try:
+        return datetime_ms(text)
+    except ValueError as wrong:
+        raise ArgumentTypeError(str(wrong)) from None
+
+
+def _duration_ms(text: str) -> int:
+    from moldau.client.groups.resetting import iso_duration_ms
+
+    try:
+        return iso_duration_ms(text)
+    except ValueError as wrong:
+        raise ArgumentTypeError(str(wrong)) from None
 
 
 def one_rule_at_most(parser: Parser, options: Namespace) -> str | None:
@@ -60,6 +71,8 @@ def flags(names: Sequence[str]) -> str:
 
 def rule_of(options: Namespace, *, now_ms: int) -> Rule | None:
     """None where a file says it."""
+    from moldau.client.groups.resetting import CURRENT, EARLIEST, LATEST, Rule, Target
+
     for name, rule in (("to_earliest", EARLIEST), ("to_latest", LATEST), ("to_current", CURRENT)):
         if getattr(options, name, False):
             return rule

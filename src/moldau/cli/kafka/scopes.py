@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from moldau.cli.failures import UsageError
 from moldau.cli.parsing import whole
 from moldau.cli.settling import TIMEOUT_S_MAX
-from moldau.core.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from moldau.core.ids import TopicPartition
 
 _MS_MAX = round(TIMEOUT_S_MAX * 1_000)
 
@@ -31,6 +34,8 @@ def split_scopes(texts: Iterable[str]) -> tuple[list[TopicPartition], list[str]]
 
 
 def named_places(text: str) -> list[TopicPartition]:
+    from moldau.core.ids import TopicPartition
+
     topic, _, numbers = text.partition(":")
     if not topic or not numbers or ":" in numbers:
         raise UsageError(f"Invalid topic arg '{text}', expected topic name and partitions")

@@ -9,10 +9,8 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
-from moldau.cli.kafka.reset_rules import add_rule_options, one_rule_at_most, rule_of, text_of
-from moldau.cli.parsing import Parser
+from moldau.cli.kafka.reset_rules import rule_of, text_of
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused, check, words_of
 from moldau.client.groups.committed import commit_offsets
@@ -28,15 +26,6 @@ from moldau.wire.api import ApiKey
 from moldau.wire.messages import DeleteTopicsRequest, DeleteTopicsResponse
 from moldau.wire.messages.delete_topics import DeleteTopicState
 
-EXAMPLES = """\
-Stop every instance first, and delete their local state afterwards (KafkaStreams#cleanUp()). Topics that the
-application only writes to stay as they are.
-
-examples:
-  moldau streams-application-reset --application-id billing --input-topics orders,returns --dry-run
-  moldau streams-application-reset --application-id billing --input-topics orders --by-duration P1D
-  moldau streams-application-reset --application-id billing --input-topics orders --force
-"""
 DRY_RUN = "----Dry run displays the actions which will be performed when running Streams Reset Tool----"
 INTERNAL = re.compile(
     r".*(-changelog|-repartition|-subscription-registration-topic|-subscription-response-topic"
@@ -47,8 +36,7 @@ NAMED_BY_STATE = 6  # the first version of DeleteTopics that has topics by name 
 Plan = Mapping[TopicPartition, NewOffset]
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     with open_cluster(options) as cluster:
         check_members(cluster, options)
         topics = [each.name or "" for each in cluster.metadata().topics if not each.is_internal]
@@ -62,34 +50,6 @@ def main(arguments: list[str]) -> int:
             delete_topics(cluster, internal)
         print("Done.")
     return exit_code
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau streams-application-reset",
-        description="Let a Kafka Streams application begin anew, by the options of kafka-streams-application-reset.sh.",
-        epilog=EXAMPLES,
-    )
-    parser.add_argument("--application-id", metavar="ID", required=True, help="its application.id")
-    for name, about in (
-        ("input", "whose offsets are set: to their start, or where an option below says"),
-        ("intermediate", "read and written by it (deprecated): skipped to their end"),
-        ("internal", "to delete only these of its internal topics"),
-    ):
-        parser.add_argument(
-            f"--{name}-topics", metavar="TOPIC,...", type=names, action="extend", default=[], help=about
-        )
-    parser.add_argument("--force", action="store_true", help="remove members that are still in its group")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be done")
-    add_rule_options(parser)
-    add_kafka_connection_options(parser, files=("--command-config", "--config-file"))
-    options = parser.parse_args(arguments)
-    one_rule_at_most(parser, options)
-    return options
-
-
-def names(text: str) -> list[str]:
-    return [each for each in text.split(",") if each]
 
 
 def java_list(texts: Iterable[str]) -> str:

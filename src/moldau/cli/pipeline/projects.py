@@ -11,9 +11,9 @@ from pathlib import Path
 
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
+from moldau.cli.pipeline.command import CLUSTER
 from moldau.cli.pipeline.progress import ProgressLines
-from moldau.cli.pipeline.submitting import CLUSTER
-from moldau.cli.retention import project_warnings
+from moldau.cli.retention.margins import project_warnings
 from moldau.spark.pipelines.declarative.elements import Elements, drawing_of
 from moldau.spark.pipelines.declarative.places import find_folder, hold_folder
 from moldau.spark.pipelines.declarative.project import Project, load_project, spec_of

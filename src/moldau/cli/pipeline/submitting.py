@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from moldau.cli.failures import CommandFailed, UsageError
+from moldau.cli.pipeline.command import CLUSTER
 from moldau.cli.pipeline.handover import SETTING, HandedOver, as_properties
 from moldau.spark.pipelines.loading import files_of, load, variables_of
 from moldau.spark.pipelines.plan import Plan
@@ -21,8 +22,6 @@ from moldau.spark.storage import is_url
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # what was started with nohup goes on to ignore the last
 HEARD_S_MAX = 1.0
-CLIENT = "client"
-CLUSTER = "cluster"
 PROGRAM = Path(__file__).with_name("submitted.py")
 KUBERNETES = "k8s://"
 UPLOADS = "spark.kubernetes.file.upload.path"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from moldau.cli.failures import CommandFailed
 from moldau.core.clock import SystemClock
-from moldau.spark.pipelines.plan import Plan
 
 if TYPE_CHECKING:
+    from moldau.spark.pipelines.plan import Plan
     from moldau.spark.pipelines.running.reports.lineage import Lineage, Sender
     from moldau.spark.pipelines.running.runner import Running
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
+from moldau.cli.completion.kinds import GROUP, PARTITION, TOPIC
 from moldau.cli.connection import add_connection_options, client_settings
 from moldau.cli.failures import OK, UsageError
 from moldau.cli.parsing import Parser
@@ -12,10 +15,15 @@ from moldau.cli.records import text as record_text
 from moldau.cli.records.json import record_as_json
 from moldau.cli.records.printing import Format, Printer, chosen_filter
 from moldau.cli.records.reading import Wanted, read_assigned
+from moldau.cli.records.schemas.options import NONE, READING_HELP, add_reading_options, registry_url
 from moldau.cli.records.selection import Selection, pattern_of
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster
+from moldau.client.fetched import FetchedRecord
 from moldau.core.clock import SystemClock
+
+if TYPE_CHECKING:
+    from moldau.cli.records.schemas.decoding import RecordDecoder
 
 EXAMPLES = """\
 examples:
@@ -27,10 +35,12 @@ examples:
   moldau consume -r 'orders-.*' -f '%t %T{%F %T} %k: %v\\n'
   moldau consume orders -g billing                   as a member of a group, which commits what was printed
   moldau consume orders -e --from-beginning --grep '(?i)error' -n 5
+  moldau consume orders --registry http://localhost:8081      Avro, JSON Schema and Protobuf as JSON
 
 Without an end it follows the topics: new partitions are read from their start, and it says when a topic goes.
 Ctrl-C ends it with exit code 0.
 """
+Shown = TypeVar("Shown")
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 
 
@@ -38,7 +48,11 @@ def main(arguments: list[str]) -> int:
     options = parse(arguments)
     if options.isolation_level is None:
         options.isolation_level = client_settings(options).get("isolation.level", READ_UNCOMMITTED)
-    printer = Printer(chosen_format(options), keeps=chosen_filter(options), limit=options.max_messages)
+    decoder = chosen_decoder(options)
+    show, keeps = chosen_format(options, decoder), chosen_filter(options)
+    if decoder is not None and keeps is not None:
+        keeps = of_decoded(keeps, decoder)
+    printer = Printer(show, keeps=keeps, limit=options.max_messages)
     selection, bounds = chosen_topics(options), chosen_bounds(options)
     try:
         with open_cluster(options) as cluster:
@@ -47,7 +61,11 @@ def main(arguments: list[str]) -> int:
             else:
                 read_assigned(cluster, wanted_of(options, selection, bounds), printer)
     except KeyboardInterrupt:
-        printer.flush()  # the usual way to end it
+        pass  # the usual way to end it
+    finally:
+        printer.close()
+        if decoder is not None:
+            decoder.close()
     return OK
 
 
@@ -55,11 +73,12 @@ def parse(arguments: list[str]) -> Namespace:
     parser = Parser(
         prog="moldau consume",
         description="Print the records of topics, of all their partitions, without joining a group.",
-        epilog=f"{EXAMPLES}\n{offsets.HELP}\n{record_text.HELP}",
+        epilog=f"{EXAMPLES}\n{offsets.HELP}\n{record_text.HELP}\n{READING_HELP}",
     )
-    parser.add_argument("topics", metavar="TOPIC", nargs="*")
+    parser.add_argument("topics", metavar=TOPIC, nargs="*")
     _add_selection(parser)
     _add_output(parser)
+    add_reading_options(parser)
     add_connection_options(parser)
     return parser.parse_words(with_offsets(arguments), "topics")
 
@@ -68,6 +87,8 @@ def with_offsets(arguments: list[str]) -> list[str]:
     """argparse takes `-5:end` for an option; bound to the name of one it is a value."""
     joined: list[str] = []
     for word in arguments:
+        if joined[-1:] == ["-o"] and (word in {"start", "end"} or word[:1] in set("+-@:0123456789")):
+            raise UsageError(f"-o {word}: -o is the form of the output; where to begin is said by --offset {word}")
         if joined[-1:] == ["--offset"] and word[:1] == "-" and word[1:2].isdigit():
             joined[-1] = f"--offset={word}"
         else:
@@ -80,9 +101,15 @@ def _add_selection(parser: Parser) -> None:
     where.add_argument(
         "-r", "--regex", metavar="PATTERN", help="the topics whose whole name this matches, later ones too"
     )
-    where.add_argument("-g", "--group", help="read as a member of this group, and commit its offsets")
+    where.add_argument("-g", "--group", metavar=GROUP, help="read as a member of this group, and commit its offsets")
     where.add_argument(
-        "-p", "--partition", metavar="N", type=int, action="append", default=[], help="only this one; may be repeated"
+        "-p",
+        "--partition",
+        metavar=PARTITION,
+        type=int,
+        action="append",
+        default=[],
+        help="only this one; may be repeated",
     )
     begin = where.add_mutually_exclusive_group()
     begin.add_argument("--from-beginning", action="store_true", help="the same as --offset start")
@@ -126,14 +153,34 @@ def count(text: str) -> int:
     return int(text)
 
 
-def chosen_format(options: Namespace) -> Format:
+def chosen_decoder(options: Namespace) -> RecordDecoder | None:
+    if options.registry_for == NONE:
+        return None
+    if registry_url(options) is None:
+        option = "--strict" if options.strict else "--registry-for" if options.registry_for else None
+        if option is not None:
+            raise UsageError(f"{option}: of which registry? Give --registry URL, or MOLDAU_REGISTRY")
+        return None
+    from moldau.cli.records.schemas.decoding import open_decoder
+
+    return open_decoder(options)
+
+
+def of_decoded(show: Callable[[FetchedRecord], Shown], decoder: RecordDecoder) -> Callable[[FetchedRecord], Shown]:
+    return lambda record: show(decoder.in_text(record))
+
+
+def chosen_format(options: Namespace, decoder: RecordDecoder | None = None) -> Format:
     if options.output != "text":
+        if decoder is not None:
+            return lambda record: record_as_json(record, decoder.parts(record).in_json()).encode() + b"\n"
         return lambda record: record_as_json(record).encode() + b"\n"
     try:
         text = options.format or record_text.format_of((options.show or "value").split(","))
-        return record_text.compile_format(text, null_marker=options.null_marker.encode())
+        show = record_text.compile_format(text, null_marker=options.null_marker.encode())
     except ValueError as wrong:
         raise UsageError(str(wrong)) from None
+    return show if decoder is None else of_decoded(show, decoder)
 
 
 def chosen_topics(options: Namespace) -> Selection:

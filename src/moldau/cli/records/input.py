@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from moldau.cli.failures import UsageError
+from moldau.cli.failures import CommandFailed, UsageError
 from moldau.cli.records.json import Headers, OutgoingRecord, record_from_json
 from moldau.cli.records.offsets import parse_moment
 from moldau.core.clock import SystemClock
+
+if TYPE_CHECKING:
+    from moldau.cli.records.schemas.encoding import RecordEncoder
 
 CHUNK_BYTES = 1 << 16
 IDLE_S = 0.05  # how long a delivery report may wait while nothing is typed
@@ -18,12 +23,15 @@ LINE_END = b"\n"
 STANDARD_INPUT = "-"
 
 Idle = Callable[[], None]
+Reading = Callable[[int], None]
+"""Hears how many bytes were read."""
 
 
 class LineReader:
     """Turns a line into a record as the options of `moldau produce` say; wrong options are found at once."""
 
-    def __init__(self, options: Namespace) -> None:
+    def __init__(self, options: Namespace, encoder: RecordEncoder | None = None) -> None:
+        self.encoder = encoder
         self.is_json = options.input != "text"
         self.headers: Headers = [header(text) for text in options.header]
         self.fixed_key = encoded(options.key)
@@ -39,8 +47,11 @@ class LineReader:
             raise UsageError("--tombstone takes each line for a key; leave out --key-separator and json input")
 
     def record(self, line: bytes) -> OutgoingRecord:
-        """ValueError says what is wrong with the line."""
-        return self._from_json(line) if self.is_json else self._from_text(line)
+        """ValueError says what is wrong with the line, CommandFailed why it does not fit its schema."""
+        if self.is_json:
+            return self._from_json(line)
+        record = self._from_text(line)
+        return record if self.encoder is None else self.encoder.from_text(record)
 
     def _from_text(self, line: bytes) -> OutgoingRecord:
         key: bytes | None
@@ -54,11 +65,16 @@ class LineReader:
         return OutgoingRecord(self._or_null(key), self._or_null(value), self.headers, timestamp_ms=self.timestamp_ms)
 
     def _from_json(self, line: bytes) -> OutgoingRecord:
-        record = record_from_json(line)
+        record = record_from_json(line, None if self.encoder is None else self.encoder.from_json)
+        key, headers = record.key, record.headers + self.headers
+        if self.fixed_key is not None:
+            keyed = OutgoingRecord(self.fixed_key, None, headers)
+            keyed = keyed if self.encoder is None else self.encoder.from_text(keyed)
+            key, headers = keyed.key, keyed.headers
         return OutgoingRecord(
-            record.key if self.fixed_key is None else self.fixed_key,
+            key,
             record.value,
-            record.headers + self.headers,
+            headers,
             partition=record.partition,
             timestamp_ms=record.timestamp_ms if self.timestamp_ms is None else self.timestamp_ms,
         )
@@ -67,12 +83,12 @@ class LineReader:
         return None if content == self.null_marker else content
 
 
-def records_of(options: Namespace, reader: LineReader, idle: Idle) -> Iterator[OutgoingRecord]:
+def records_of(options: Namespace, reader: LineReader, idle: Idle, reading: Reading) -> Iterator[OutgoingRecord]:
     """Of the files, or of standard input. `idle` is called again and again while nothing comes."""
     names = options.file or [STANDARD_INPUT]
     for name in names:
         where = "the input" if name == STANDARD_INPUT else name
-        chunks = chunks_of(name, idle)
+        chunks = chunks_of(name, idle, reading)
         if options.whole:
             yield _record(b"".join(chunks), where, reader)
             continue
@@ -85,6 +101,8 @@ def _record(content: bytes, where: str, reader: LineReader) -> OutgoingRecord:
         return reader.record(content)
     except ValueError as wrong:
         raise UsageError(f"{where}: {wrong}") from None
+    except CommandFailed as refused:
+        raise CommandFailed(f"{where}: {refused}", exit_code=refused.exit_code) from None
 
 
 def check_files(names: Iterable[str]) -> None:
@@ -92,12 +110,20 @@ def check_files(names: Iterable[str]) -> None:
     for name in names:
         if name != STANDARD_INPUT:
             try:
-                os.close(os.open(name, os.O_RDONLY))
+                # A pipe is not tried: to leave it again would end whoever writes to it.
+                if not stat.S_ISFIFO(os.stat(name).st_mode):
+                    os.close(os.open(name, os.O_RDONLY))
             except OSError as wrong:
                 raise UsageError(f"cannot read {name}: {wrong.strerror}") from None
 
 
-def chunks_of(name: str, idle: Idle) -> Iterator[bytes]:
+def bytes_of(names: Sequence[str]) -> int | None:
+    """How many there will be; None where that is known at the end only."""
+    found = [os.stat(0 if name == STANDARD_INPUT else name) for name in names or [STANDARD_INPUT]]
+    return sum(each.st_size for each in found) if all(stat.S_ISREG(each.st_mode) for each in found) else None
+
+
+def chunks_of(name: str, idle: Idle, reading: Reading = lambda _: None) -> Iterator[bytes]:
     descriptor = 0 if name == STANDARD_INPUT else os.open(name, os.O_RDONLY)
     try:
         while True:
@@ -107,6 +133,7 @@ def chunks_of(name: str, idle: Idle) -> Iterator[bytes]:
             if not chunk:
                 return
             yield chunk
+            reading(len(chunk))
     finally:
         if name != STANDARD_INPUT:
             os.close(descriptor)

@@ -2,13 +2,19 @@
 
 A key, value or header value is a string if its bytes are UTF-8, `{"base64": "..."}` if they are not, and null if there
 are none. Headers are a list of pairs, because Kafka keeps their order and allows a name twice.
+
+With a schema registry a key or value may be the JSON value that a schema wrote: `key_schema` or `value_schema` beside
+it names the schema, and by that a reader tells it from a string or base64. Where that is null or missing, the rule
+above holds.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from moldau.client.fetched import FetchedRecord
 
@@ -19,7 +25,11 @@ LINE_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "
 
 Headers = list[tuple[str, bytes | None]]
 
-FIELDS = {"topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers"}
+FIELDS = {
+    *("topic", "partition", "offset", "timestamp", "timestamp_type"),
+    *("key", "value", "headers", "key_schema", "value_schema"),
+}
+NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +41,21 @@ class OutgoingRecord:
     timestamp_ms: int | None = None
 
 
-def record_as_json(record: FetchedRecord) -> str:
-    """One line for a record that was read."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A key or value that a schema wrote; the headers that name it come in the place of one that did so before."""
+
+    content: bytes | None
+    headers: Headers
+    replaces: str
+
+
+BySchema = Callable[[str, object, object], Written | None]
+"""Of "key" or "value", its JSON and the schema that is named beside it; None if it is not written by one."""
+
+
+def record_as_json(record: FetchedRecord, decoded: Mapping[str, object] = NOTHING) -> str:
+    """One line for a record that was read, some of whose fields may have been decoded."""
     has_time = record.timestamp_ms != NO_TIMESTAMP
     line = json.dumps(
         {
@@ -44,30 +67,50 @@ def record_as_json(record: FetchedRecord) -> str:
             "key": bytes_as_json(record.key),
             "value": bytes_as_json(record.value),
             "headers": [[name.decode(errors="replace"), bytes_as_json(value)] for name, value in record.headers],
+            **decoded,
         },
         ensure_ascii=False,
     )
     return line.translate(LINE_BREAKS)
 
 
-def record_from_json(line: bytes) -> OutgoingRecord:
+def record_from_json(line: bytes, by_schema: BySchema | None = None) -> OutgoingRecord:
     """The record that a line describes; ValueError says what is wrong with it."""
     try:
         described = json.loads(line)
     except ValueError as wrong:
         raise ValueError(f"not JSON: {wrong}") from None
+    except RecursionError:
+        raise ValueError("not JSON that can be read: nested too deep") from None
     if not isinstance(described, dict):
         raise ValueError('expected an object such as {"key": "a", "value": "b"}')
     unknown = sorted(described.keys() - FIELDS)
     if unknown:
         raise ValueError(f"unknown field {unknown[0]!r}; known are {', '.join(sorted(FIELDS))}")
+    headers = headers_from_json(described.get("headers"))
+    contents: dict[str, bytes | None] = {}
+    for part in ("key", "value"):
+        written = _written(part, described, by_schema)
+        if written is None:
+            contents[part] = bytes_from_json(part, described.get(part))
+        else:
+            contents[part] = written.content
+            headers = [each for each in headers if each[0] != written.replaces] + written.headers
     return OutgoingRecord(
-        key=bytes_from_json("key", described.get("key")),
-        value=bytes_from_json("value", described.get("value")),
-        headers=headers_from_json(described.get("headers")),
+        **contents,
+        headers=headers,
         partition=whole_number("partition", described.get("partition"), bits=31),
         timestamp_ms=whole_number("timestamp", described.get("timestamp"), bits=63),
     )
+
+
+def _written(part: str, described: Mapping[str, object], by_schema: BySchema | None) -> Written | None:
+    named = described.get(f"{part}_schema")
+    if by_schema is not None:
+        return by_schema(part, described.get(part), named)
+    if named is not None:
+        raise ValueError(f"{part}_schema: of which registry? Give --registry URL")
+    return None
 
 
 def bytes_as_json(content: bytes | None) -> str | dict[str, str] | None:

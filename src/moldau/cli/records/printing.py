@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from moldau.cli.failures import UsageError
+from moldau.cli.progress import as_records, progress
 from moldau.client.fetched import FetchedRecord
 
 Format = Callable[[FetchedRecord], bytes]
@@ -36,6 +37,8 @@ class Printer:
         self._keeps = keeps
         self._left = limit
         self._out = sys.stdout.buffer
+        self._progress = progress("consume", total=limit, show=as_records, prints=True)
+        self._printed = 0
 
     @property
     def is_full(self) -> bool:
@@ -44,11 +47,17 @@ class Printer:
     def take(self, record: FetchedRecord) -> None:
         if self._keeps is None or self._keeps(record):
             self._out.write(self._show(record))
+            self._printed += 1
             if self._left is not None:
                 self._left -= 1
 
     def flush(self) -> None:
         self._out.flush()
+        self._progress.at(self._printed)
+
+    def close(self) -> None:
+        self._out.flush()
+        self._progress.clear()
 
 
 def chosen_filter(options: Namespace) -> Filter | None:

@@ -5,21 +5,27 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException, Producer
 
+from moldau.cli.completion.kinds import PARTITION, TOPIC
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.librdkafka import Outage, client_config, kafka_error, open_client, reason, topic_metadata
 from moldau.cli.parsing import Parser, unescaped
+from moldau.cli.progress import as_bytes, progress
 from moldau.cli.records.delivery import Delivery, delivery_failure
-from moldau.cli.records.input import LineReader, check_files, records_of
+from moldau.cli.records.input import LineReader, bytes_of, check_files, records_of
 from moldau.cli.records.json import OutgoingRecord
+from moldau.cli.records.schemas.options import WRITING_HELP, add_writing_options, check_writing, registry_url
 from moldau.cli.records.selection import check_partition
 
-EXAMPLES = r"""
+if TYPE_CHECKING:
+    from moldau.cli.records.schemas.encoding import RecordEncoder
+
+EXAMPLES = rf"""
 examples:
   echo 'hello' | moldau produce orders
   echo 'customer-7:hello' | moldau produce orders --key-separator :
@@ -28,11 +34,14 @@ examples:
   moldau produce orders -H source=shell --compression zstd --transaction < records.txt
   echo 'customer-7' | moldau produce orders --tombstone
   moldau consume orders -e --from-beginning -o json | moldau produce copy -i json
+  moldau produce orders --registry http://localhost:8081 --value-schema order.avsc < orders.jsonl
+  moldau produce orders --registry http://localhost:8081 --value-schema latest < orders.jsonl
 
 json input has one object a line, as `moldau consume -o json` prints them:
-  {"key": "a", "value": "b", "headers": [["name", "value"]], "timestamp": 1700000000000}
-  where {"base64": "..."} stands for bytes that are not text, and null for none.
+  {{"key": "a", "value": "b", "headers": [["name", "value"]], "timestamp": 1700000000000}}
+  where {{"base64": "..."}} stands for bytes that are not text, and null for none.
 
+{WRITING_HELP}
 Ctrl-C ends it with exit code 130; what was read until then is sent, unless --transaction says otherwise.
 """
 
@@ -45,8 +54,10 @@ TRANSACTION_MS = 900_000  # as long as brokers allow by default: a person may be
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
     outage = Outage("produce", options)
-    reader = LineReader(options)
+    encoder = chosen_encoder(options)
+    reader = LineReader(options, encoder)
     check_files(options.file)
+    shown = progress("produce", total=bytes_of(options.file), show=as_bytes, prints=options.output != "none")
     producer = open_client(Producer, client_config(options, **settings(options, outage)))
     topic = topic_metadata(producer, options.topic, options, may_appear=True)
     if options.partition is not None:
@@ -58,9 +69,11 @@ def main(arguments: list[str]) -> int:
         producer.poll(0)
         sys.stdout.flush()
 
-    with sending(producer, options, delivery):
-        for record in records_of(options, reader, tell):
-            send(producer, record, options, delivery)
+    is_typed = not options.file and sys.stdin.isatty()
+    outage.before = shown.clear
+    with shown, opened(encoder), sending(producer, options, delivery):
+        for record in records_of(options, reader, tell, shown.add):
+            send(producer, record, options, delivery, is_typed=is_typed)
             if delivery.failed:
                 break
     return OK
@@ -72,10 +85,11 @@ def parse(arguments: list[str]) -> Namespace:
         description="Send the lines of standard input, or of files, to a topic, one record a line.",
         epilog=EXAMPLES,
     )
-    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("topic", metavar=TOPIC)
     _add_input(parser)
+    add_writing_options(parser)
     where = parser.add_argument_group("where and how")
-    where.add_argument("-p", "--partition", metavar="N", type=int, help="default: by the key, as Java clients do")
+    where.add_argument("-p", "--partition", metavar=PARTITION, type=int, help="default: by the key, as Java clients do")
     where.add_argument("--keep-partitions", action="store_true", help="the partition that a record names in json input")
     where.add_argument("-z", "--compression", choices=("none", "gzip", "snappy", "lz4", "zstd"), default="none")
     where.add_argument("--acks", choices=("0", "1", "all"), default="all")
@@ -139,6 +153,28 @@ def _add_input(parser: Parser) -> None:
     what.add_argument("--tombstone", action="store_true", help="each line is a key whose value is null")
 
 
+def chosen_encoder(options: Namespace) -> RecordEncoder | None:
+    """None where nothing of the input can have a schema."""
+    check_writing(options)
+    has_schema = options.value_schema is not None or options.key_schema is not None
+    if not has_schema and (options.input == "text" or registry_url(options) is None):
+        return None
+    from moldau.cli.records.schemas.encoding import RecordEncoder
+
+    return RecordEncoder(options)
+
+
+@contextmanager
+def opened(encoder: RecordEncoder | None) -> Iterator[None]:
+    """The registry is asked when the topic is there, for it may be told of a new schema."""
+    if encoder is None:
+        yield
+        return
+    with closing(encoder):
+        encoder.open()
+        yield
+
+
 def settings(options: Namespace, outage: Outage) -> dict[str, object]:
     usual: dict[str, object] = {
         "acks": options.acks,
@@ -195,7 +231,7 @@ def _told(do: Callable[[], object], what: str) -> None:
         raise CommandFailed(f"{what}: {reason(wrong)}") from None
 
 
-def send(producer: Producer, record: OutgoingRecord, options: Namespace, delivery: Delivery) -> None:
+def send(producer: Producer, record: OutgoingRecord, options: Namespace, delivery: Delivery, *, is_typed: bool) -> None:
     place: dict[str, Any] = {}
     if options.partition is not None:
         place["partition"] = options.partition
@@ -221,7 +257,7 @@ def send(producer: Producer, record: OutgoingRecord, options: Namespace, deliver
             raise CommandFailed(delivery_failure(options.topic, kafka_error(wrong), size_bytes=size_bytes)) from None
         break
     # A person who types wants to see a failure before the next line; a pipe wants speed.
-    if sys.stdin.isatty():
+    if is_typed:
         producer.flush(DELIVERY_S)
         sys.stdout.flush()
     producer.poll(0)

@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from moldau.cli.failures import CommandFailed
 from moldau.cli.records import offsets
 from moldau.cli.records.printing import Sink
 from moldau.cli.records.selection import Found, Selection, missing_topic
 from moldau.client.cluster import Cluster, NoAnswer, Refused, words_of
+from moldau.client.fetched import FetchedRecord, read_partition
 from moldau.client.listing import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from moldau.client.reading import Failed, Read, Reader
 from moldau.core.errors import ErrorCode
@@ -25,6 +27,9 @@ Offsets = dict[TopicPartition, int]
 
 class Idle(Exception):
     """Nothing came for as long as the caller wanted to wait."""
+
+
+Records: TypeAlias = list[FetchedRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Wanted:
 
 def read_assigned(cluster: Cluster, wanted: Wanted, sink: Sink) -> None:
     """Until the sink is full or every end is reached; else for ever. `Idle` after a time without records."""
-    reader = Reader(cluster, isolation=wanted.isolation)
+    reader = Reader(cluster, decode=read_partition, isolation=wanted.isolation)
     try:
         _Reading(cluster, reader, wanted, sink).run()
     finally:
@@ -57,7 +62,7 @@ def read_assigned(cluster: Cluster, wanted: Wanted, sink: Sink) -> None:
 
 
 class _Reading:
-    def __init__(self, cluster: Cluster, reader: Reader, wanted: Wanted, sink: Sink) -> None:
+    def __init__(self, cluster: Cluster, reader: Reader[Records], wanted: Wanted, sink: Sink) -> None:
         self.cluster = cluster
         self.reader = reader
         self.wanted = wanted
@@ -93,7 +98,7 @@ class _Reading:
         self.reader.add({place: at for place, at in starts.items() if at < self.ends.get(place, at + 1)})
         self.look_at_s = time.monotonic() + LOOK_S
 
-    def _take(self, event: Read | Failed) -> None:
+    def _take(self, event: Read[Records] | Failed) -> None:
         if isinstance(event, Failed):
             self._failed(event)
             return

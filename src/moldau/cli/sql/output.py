@@ -15,7 +15,6 @@ from typing import Any
 from moldau.cli.output import cell, print_table
 from moldau.spark.sql.session import Result
 
-OUTPUTS = ("table", "json", "csv")
 TABLE_ROWS = 1_000  # a table's widths are those of this many rows; the next ones get widths of their own
 
 

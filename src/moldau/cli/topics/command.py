@@ -6,6 +6,7 @@ from argparse import Namespace, _SubParsersAction
 from importlib import import_module
 
 from moldau.cli.actions import action_parser
+from moldau.cli.completion.kinds import PARTITION, TOPIC, TOPIC_CONFIG, TOPIC_SETTING
 from moldau.cli.connection import add_connection_options
 from moldau.cli.output import add_output_option
 from moldau.cli.parsing import Parser, whole
@@ -56,7 +57,7 @@ def _listing(actions: _SubParsersAction[Parser]) -> Parser:
     listing = actions.add_parser("list", help="the topics there are")
     listing.set_defaults(module="listing", function="list_topics")
     listing.add_argument(
-        "topics", metavar="TOPIC", nargs="*", help="names, or regular expressions for whole names (default: all)"
+        "topics", metavar=TOPIC, nargs="*", help="names, or regular expressions for whole names (default: all)"
     )
     listing.add_argument("--internal", action="store_true", help="also those that begin with __")
     listing.add_argument("--rate", action="store_true", help="records a second, from two looks a second apart")
@@ -84,7 +85,7 @@ def _creating(actions: _SubParsersAction[Parser]) -> Parser:
         help="default: the broker's",
     )
     creating.add_argument(
-        "-c", "--config", metavar="KEY=VALUE", action="append", default=[], help="a topic config; may be repeated"
+        "-c", "--config", metavar=TOPIC_SETTING, action="append", default=[], help="a topic config; may be repeated"
     )
     creating.add_argument("--if-not-exists", action="store_true", help="a topic that is there is no error")
     creating.add_argument("--dry-run", action="store_true", help="let the broker check it and create nothing")
@@ -94,7 +95,7 @@ def _creating(actions: _SubParsersAction[Parser]) -> Parser:
 def _describing(actions: _SubParsersAction[Parser]) -> Parser:
     describing = actions.add_parser("describe", help="partitions, replicas, offsets and configs")
     describing.set_defaults(module="description", function="describe_topics")
-    describing.add_argument("topics", metavar="TOPIC", nargs="*", help="default: every topic")
+    describing.add_argument("topics", metavar=TOPIC, nargs="*", help="default: every topic")
     add_output_option(describing)
     return describing
 
@@ -102,7 +103,7 @@ def _describing(actions: _SubParsersAction[Parser]) -> Parser:
 def _altering(actions: _SubParsersAction[Parser]) -> Parser:
     altering = actions.add_parser("alter", help="more partitions, or other configs")
     altering.set_defaults(module="altering", function="alter_topic")
-    altering.add_argument("topic", metavar="TOPIC")
+    altering.add_argument("topic", metavar=TOPIC)
     altering.add_argument(
         "-p",
         "--partitions",
@@ -111,10 +112,14 @@ def _altering(actions: _SubParsersAction[Parser]) -> Parser:
         help="how many there shall be; records with a key go to other partitions afterwards",
     )
     altering.add_argument(
-        "-c", "--config", metavar="KEY=VALUE", action="append", default=[], help="a topic config; may be repeated"
+        "-c", "--config", metavar=TOPIC_SETTING, action="append", default=[], help="a topic config; may be repeated"
     )
     altering.add_argument(
-        "--delete-config", metavar="KEY", action="append", default=[], help="back to the default; may be repeated"
+        "--delete-config",
+        metavar=TOPIC_CONFIG,
+        action="append",
+        default=[],
+        help="back to the default; may be repeated",
     )
     add_yes_option(altering)
     return altering
@@ -123,7 +128,7 @@ def _altering(actions: _SubParsersAction[Parser]) -> Parser:
 def _trimming(actions: _SubParsersAction[Parser]) -> Parser:
     trimming = actions.add_parser("trim", help="delete the oldest records")
     trimming.set_defaults(module="trimming", function="trim_topic")
-    trimming.add_argument("topic", metavar="TOPIC")
+    trimming.add_argument("topic", metavar=TOPIC)
     trimming.add_argument(
         "--before",
         metavar="OFFSET|@TIME|end",
@@ -133,7 +138,7 @@ def _trimming(actions: _SubParsersAction[Parser]) -> Parser:
     trimming.add_argument(
         "-p",
         "--partition",
-        metavar="N",
+        metavar=PARTITION,
         type=whole(0, PARTITIONS_MAX, "partition"),
         action="append",
         help="only this one; may be repeated",
@@ -146,7 +151,7 @@ def _trimming(actions: _SubParsersAction[Parser]) -> Parser:
 def _deleting(actions: _SubParsersAction[Parser]) -> Parser:
     deleting = actions.add_parser("delete", help="remove topics and their data")
     deleting.set_defaults(module="making", function="delete_topics")
-    deleting.add_argument("topics", metavar="TOPIC", nargs="+")
+    deleting.add_argument("topics", metavar=TOPIC, nargs="+")
     deleting.add_argument("--if-exists", action="store_true", help="a topic that is not there is no error")
     add_yes_option(deleting)
     return deleting

@@ -26,22 +26,23 @@ Offsets = Mapping[TopicPartition, int]
 def describe_topics(options: Namespace) -> int:
     with open_cluster(options) as cluster:
         descriptions, failures = describe(cluster, options.topics)
-    print_descriptions(descriptions, output=options.output)
-    for failure in failures:
-        print(f"moldau topics: {failure}", file=sys.stderr)
+    wrong: list[Row] = [{"topic": topic, "error": told} for topic, told in failures.items()]
+    print_descriptions(descriptions if is_for_people(options.output) else descriptions + wrong, output=options.output)
+    for told in failures.values():
+        print(f"moldau topics: {told}", file=sys.stderr)
     return FAILED if failures else OK
 
 
-def describe(cluster: Cluster, names: Sequence[str]) -> tuple[list[Row], list[str]]:
+def describe(cluster: Cluster, names: Sequence[str]) -> tuple[list[Row], dict[str, str]]:
     """The descriptions of the topics that are there, and a sentence for each that is not."""
     wanted = list(dict.fromkeys(names))
     known = {each.name or "": each for each in cluster.metadata(wanted or None).topics}
     topics = [known[name] for name in wanted or sorted(known)]
-    failures = [
-        problem(each.name or "", each.error_code, words_of(each.error_code))
+    failures = {
+        each.name or "": problem(each.name or "", each.error_code, words_of(each.error_code))
         for each in topics
         if each.error_code != ErrorCode.NONE
-    ]
+    }
     found = [each for each in topics if each.error_code == ErrorCode.NONE]
     starts, ends = (offsets(cluster, found, at) for at in (EARLIEST, LATEST))
     configs = overrides(cluster, [each.name or "" for each in found])

@@ -11,9 +11,10 @@ from moldau.cli.output import print_rows
 from moldau.cli.questions import ask
 from moldau.cli.records.offsets import parse_moment
 from moldau.cli.topics.failures import chosen_places, existing_topic
-from moldau.cli.topics.leaders import EARLIEST, LATEST, Answers, delete_records, offsets_at
+from moldau.cli.topics.leaders import EARLIEST, LATEST, delete_records, offsets_at
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, words_of
+from moldau.client.leaders import Answers
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition

@@ -1,30 +1,16 @@
-"""`moldau users`: list, add and delete users who log in with SCRAM, and change their passwords."""
+"""The command line of `moldau users`."""
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Iterable, Sequence
 
-from moldau.cli.actions import action_parser, run_action
+from moldau.cli.actions import ImportedAction, action_parser, run_action
+from moldau.cli.completion.kinds import USER
 from moldau.cli.connection import add_connection_options
-from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.output import add_output_option, print_rows
-from moldau.cli.users.passwords import add_password_options, new_password
-from moldau.cli.wire import open_cluster, refusal
-from moldau.client.cluster import Cluster
-from moldau.core.errors import ErrorCode
-from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN, ScramMechanism
-from moldau.security.sasl.scram.keys import salted_password
-from moldau.wire.messages import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-)
-from moldau.wire.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
-from moldau.wire.messages.describe_user_scram_credentials import UserName
+from moldau.cli.output import add_output_option
+from moldau.cli.users.passwords import add_password_options
 
+WORK = "moldau.cli.users.acting"
 EXAMPLES = """\
 A password comes from MOLDAU_USER_PASSWORD, --password-file or a question, and never from the command line.
 
@@ -36,13 +22,9 @@ examples:
   moldau users password alice
   moldau users delete alice
 """
-
-MECHANISMS = {each.mechanism_name: each for each in ScramMechanism}
-DEFAULT_MECHANISM = ScramMechanism.SHA_512.mechanism_name
-SALT_BYTES = 32
-
-Credentials = dict[ScramMechanism, int]
-"""The iterations of each mechanism that a user has a password for."""
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+DEFAULT_MECHANISM = MECHANISMS[1]
+DEFAULT_ITERATIONS = 4_096
 
 
 def main(arguments: list[str]) -> int:
@@ -55,23 +37,23 @@ def parse(arguments: list[str]) -> Namespace:
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the users there are")
-    listing.set_defaults(action=list_users)
-    listing.add_argument("users", metavar="USER", nargs="*", help="default: all")
+    listing.set_defaults(action=ImportedAction(WORK, "list_users"))
+    listing.add_argument("users", metavar=USER, nargs="*", help="default: all")
     add_output_option(listing)
     adding = actions.add_parser("add", help="a new user, or another mechanism of one")
-    adding.set_defaults(action=add_user)
+    adding.set_defaults(action=ImportedAction(WORK, "add_user"))
     adding.add_argument("user", metavar="USER", type=user_name)
     adding.add_argument("--mechanism", choices=MECHANISMS, default=DEFAULT_MECHANISM, help="default: %(default)s")
     changing = actions.add_parser("password", help="another password")
-    changing.set_defaults(action=change_password)
-    changing.add_argument("user", metavar="USER", type=user_name)
+    changing.set_defaults(action=ImportedAction(WORK, "change_password"))
+    changing.add_argument("user", metavar=USER, type=user_name)
     changing.add_argument("--mechanism", choices=MECHANISMS, help="default: all that the user has")
     for action in (adding, changing):
-        action.add_argument("--iterations", type=iterations, help=f"of the hash (default: {ITERATIONS_MIN})")
+        action.add_argument("--iterations", type=iterations, help=f"of the hash (default: {DEFAULT_ITERATIONS})")
         add_password_options(action)
     deleting = actions.add_parser("delete", help="remove a user, or one mechanism of one")
-    deleting.set_defaults(action=delete_user)
-    deleting.add_argument("user", metavar="USER", type=user_name)
+    deleting.set_defaults(action=ImportedAction(WORK, "delete_user"))
+    deleting.add_argument("user", metavar=USER, type=user_name)
     deleting.add_argument("--mechanism", choices=MECHANISMS, help="default: all that the user has")
     for action in (listing, adding, changing, deleting):
         add_connection_options(action)
@@ -85,116 +67,8 @@ def user_name(text: str) -> str:
 
 
 def iterations(text: str) -> int:
+    from moldau.security.sasl.scram.credential import ITERATIONS_MAX, ITERATIONS_MIN
+
     if not text.isdecimal() or not ITERATIONS_MIN <= int(text) <= ITERATIONS_MAX:
         raise ArgumentTypeError(f"{text!r}: expected {ITERATIONS_MIN} to {ITERATIONS_MAX}")
     return int(text)
-
-
-def list_users(options: Namespace) -> int:
-    with open_cluster(options) as client:
-        found = described(client, options.users)
-    missing = [user for user in options.users if not found.get(user)]
-    if missing:
-        raise CommandFailed(f"there is no user {missing[0]!r}")
-    rows = [
-        {"user": user, "mechanism": mechanism.mechanism_name, "iterations": found[user][mechanism]}
-        for user in sorted(found)
-        for mechanism in sorted(found[user])
-    ]
-    print_rows(rows, columns=("user", "mechanism", "iterations"), output=options.output)
-    return OK
-
-
-def add_user(options: Namespace) -> int:
-    mechanism = MECHANISMS[options.mechanism]
-    with open_cluster(options) as client:
-        if mechanism in credentials_of(client, options.user):
-            advice = f"change it with: moldau users password {options.user}"
-            raise CommandFailed(f"user {options.user!r} has a password of {options.mechanism} already; {advice}")
-        password = new_password(options)
-        alter(client, options.user, upserted(options, {mechanism: ITERATIONS_MIN}, password))
-    return told(f"added {options.user} {options.mechanism}", password, options)
-
-
-def change_password(options: Namespace) -> int:
-    with open_cluster(options) as client:
-        wanted = chosen(client, options)
-        password = new_password(options)
-        alter(client, options.user, upserted(options, wanted, password))
-    return told(f"changed {options.user} {names_of(wanted)}", password, options)
-
-
-def delete_user(options: Namespace) -> int:
-    with open_cluster(options) as client:
-        wanted = chosen(client, options)
-        alter(client, options.user, [ScramCredentialDeletion(options.user, each) for each in sorted(wanted)])
-    print(f"deleted {options.user} {names_of(wanted)}")
-    return OK
-
-
-def told(done: str, password: str, options: Namespace) -> int:
-    print(done)
-    if options.generate:
-        print(f"password {password}")
-    return OK
-
-
-def chosen(client: Cluster, options: Namespace) -> Credentials:
-    """The mechanisms that the user has and that are meant."""
-    there = credentials_of(client, options.user)
-    if not there:
-        raise CommandFailed(f"there is no user {options.user!r}; add one with: moldau users add {options.user}")
-    if options.mechanism is None:
-        return there
-    mechanism = MECHANISMS[options.mechanism]
-    if mechanism not in there:
-        raise CommandFailed(f"user {options.user!r} has no password of {options.mechanism}, only of {names_of(there)}")
-    return {mechanism: there[mechanism]}
-
-
-def names_of(credentials: Iterable[ScramMechanism]) -> str:
-    return " ".join(each.mechanism_name for each in sorted(credentials))
-
-
-def upserted(options: Namespace, wanted: Credentials, password: str) -> list[ScramCredentialUpsertion]:
-    made = []
-    for mechanism, known in sorted(wanted.items()):
-        salt, rounds = os.urandom(SALT_BYTES), options.iterations or known
-        salted = salted_password(mechanism, password, salt, rounds)
-        made.append(ScramCredentialUpsertion(options.user, mechanism, rounds, salt, salted))
-    return made
-
-
-def credentials_of(client: Cluster, user: str) -> Credentials:
-    return described(client, [user]).get(user, {})
-
-
-def described(client: Cluster, users: Sequence[str]) -> dict[str, Credentials]:
-    """Of these users, or of all; one that does not exist is left out."""
-    wanted = [UserName(each) for each in dict.fromkeys(users)] or None
-    answer = client.ask(DescribeUserScramCredentialsRequest(users=wanted), DescribeUserScramCredentialsResponse)
-    check(answer.error_code, answer.error_message)
-    found = {}
-    for result in answer.results:
-        if result.error_code != ErrorCode.RESOURCE_NOT_FOUND:
-            check(result.error_code, result.error_message)
-            infos = {ScramMechanism(each.mechanism): each.iterations for each in result.credential_infos}
-            found[result.user] = infos
-    return found
-
-
-def alter(client: Cluster, user: str, changes: Iterable[ScramCredentialUpsertion | ScramCredentialDeletion]) -> None:
-    """One after the other: brokers take a user once in a request."""
-    for each in changes:
-        request = AlterUserScramCredentialsRequest()
-        if isinstance(each, ScramCredentialUpsertion):
-            request.upsertions = [each]
-        else:
-            request.deletions = [each]
-        for result in client.ask(request, AlterUserScramCredentialsResponse).results:
-            check(result.error_code, result.error_message, about=f"user {user!r}: ")
-
-
-def check(code: int, message: str | None, *, about: str = "") -> None:
-    if code != ErrorCode.NONE:
-        raise CommandFailed(about + refusal(code, message))

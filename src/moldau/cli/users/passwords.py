@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from argparse import ArgumentParser, Namespace
-from getpass import getpass
 
 from moldau.cli.failures import UsageError
 
@@ -25,6 +23,8 @@ def add_password_options(parser: ArgumentParser) -> None:
 def new_password(options: Namespace) -> str:
     """UsageError if there is none, or an empty one."""
     if options.generate:
+        import secrets
+
         return secrets.token_urlsafe(GENERATED_BYTES)
     if options.password_file is not None:
         password = _first_line(options.password_file)
@@ -40,6 +40,8 @@ def new_password(options: Namespace) -> str:
 
 
 def _asked() -> str:
+    from getpass import getpass
+
     password = getpass("New password: ")
     if password != getpass("The same again: "):
         raise UsageError("the two passwords differ")

@@ -1,48 +1,12 @@
-"""`moldau configs`: --describe and --alter, as Apache Kafka's tool does it."""
+"""The command line of `moldau configs`."""
 
 from __future__ import annotations
 
-from moldau.cli.failures import OK
-from moldau.cli.kafka.configs.changes import changes
-from moldau.cli.kafka.configs.options import Entities, parse
-from moldau.cli.kafka.configs.resources import KINDS
-from moldau.cli.wire import open_cluster
-from moldau.client.cluster import Cluster
+from moldau.cli.kafka.configs.options import parse
 
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    entities: Entities = options.entities
-    if options.describe:
-        with open_cluster(options) as cluster:
-            describe(cluster, entities, shows_all=options.all)
-        return OK
-    wanted = changes(options)
-    with open_cluster(options) as cluster:
-        if entities.type in KINDS:
-            from moldau.cli.kafka.configs import resources
+    from moldau.cli.kafka.configs.acting import run
 
-            resources.change(cluster, entities, wanted)
-        else:
-            from moldau.cli.kafka.configs import quotas
-
-            quotas.change(cluster, entities, wanted)
-    print(completed(entities))
-    return OK
-
-
-def describe(cluster: Cluster, entities: Entities, *, shows_all: bool) -> None:
-    if entities.type in KINDS:
-        from moldau.cli.kafka.configs import resources
-
-        resources.describe(cluster, entities, shows_all=shows_all)
-    else:
-        from moldau.cli.kafka.configs import quotas
-
-        quotas.describe(cluster, entities)
-
-
-def completed(entities: Entities) -> str:
-    if entities.name:
-        return f"Completed updating config for {entities.type[:-1]} {entities.name}."
-    return f"Completed updating default config for {entities.type} in the cluster."
+    return run(options)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from moldau.cli.completion.kinds import BROKER, GROUP, TOPIC, USER, Completes, Kind
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import UsageError
 from moldau.cli.kafka.combinations import check_apart
@@ -32,12 +32,15 @@ NAMED = {
 }  # fmt: skip
 DEFAULTS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-defaults": BROKERS, "ip-defaults": IPS}
 HAS_DEFAULT = (USERS, CLIENTS, BROKERS, IPS)
+_SETTINGS = Completes("K=V,K=[V,V]", Kind.ENTITY_CONFIGS, separator=",", ending="=")
+_KEYS = Completes("K,K", Kind.ENTITY_CONFIGS, separator=",")
+_ENTITY = Completes("NAME", Kind.ENTITIES)
+_NAMES = {"topic": TOPIC, "broker": BROKER, "broker-logger": BROKER, "group": GROUP, "user": USER}
 DEFAULT = ""
 """The name of an entity that stands for all that have no configuration of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entities:
+class Entities(NamedTuple):
     """Names belong to the types in order; a type without one means all of it."""
 
     types: Sequence[str]
@@ -83,24 +86,31 @@ def _add_options(parser: Parser) -> None:
     parser.add_argument("--describe", action="store_true", help="the configurations of these, or of all of a type")
     parser.add_argument("--all", action="store_true", help="those that are defaults, too, of --describe")
     parser.add_argument(
-        "--add-config", metavar="K=V,K=[V,V]", help="what to set; a value with commas stands in square brackets"
+        "--add-config", metavar=_SETTINGS, help="what to set; a value with commas stands in square brackets"
     )
     parser.add_argument("--add-config-file", metavar="FILE", help="a properties file of what to set")
-    parser.add_argument("--delete-config", metavar="K,K", action="append", default=[], help="what to remove")
+    parser.add_argument("--delete-config", metavar=_KEYS, action="append", default=[], help="what to remove")
     parser.add_argument("--force", action="store_true", help="is taken and does nothing: there are no questions")
     what = parser.add_argument_group("what has configurations")
     for name, kind in NAMED.items():
-        what.add_argument(f"--{name}", metavar="NAME", help=f"one of the {kind}")
+        what.add_argument(f"--{name}", metavar=_NAMES.get(name, "NAME"), help=f"one of the {kind}")
     for name, kind in DEFAULTS.items():
         what.add_argument(f"--{name}", action="store_true", help=f"all {kind} without one of their own")
     what.add_argument(
         "--entity-type",
-        metavar="TYPE",
+        metavar=Completes("TYPE", words=TYPES),
         action="append",
         default=[],
         help=f"{', '.join(TYPES)}; users and clients go together",
     )
-    what.add_argument("--entity-name", metavar="NAME", action=_Named, dest="entity_names", default=[], help="one of it")
+    what.add_argument(
+        "--entity-name",
+        metavar=_ENTITY,
+        action=_Named,
+        dest="entity_names",
+        default=[],
+        help="one of it",
+    )
     what.add_argument("--entity-default", action=_Named, nargs=0, dest="entity_names", help="the default of it")
 
 

@@ -18,7 +18,6 @@ Formatter = Callable[[FetchedRecord], bytes]
 
 NEW_PACKAGE = "org.apache.kafka.tools.consumer."
 OLD_PACKAGES = ("kafka.tools.", "kafka.coordinator.group.GroupMetadataManager$", "kafka.coordinator.transaction.")
-DEFAULT = f"{NEW_PACKAGE}DefaultMessageFormatter"
 NO_TIMESTAMP = -1
 
 

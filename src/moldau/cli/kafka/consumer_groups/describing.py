@@ -12,8 +12,8 @@ from moldau.cli.kafka.consumer_groups.printing import MISSING, print_columns, pr
 from moldau.client.cluster import Cluster, Refused
 from moldau.client.groups.asking import Answers
 from moldau.client.groups.describing import DEAD, EMPTY, Group, Member, describe_groups
+from moldau.client.groups.kinds import CONSUMER_PROTOCOLS
 from moldau.client.groups.lag import GroupLag, PartitionLag, group_lags
-from moldau.client.groups.listing import CONSUMER_PROTOCOLS
 from moldau.client.groups.resetting import places_text
 
 REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
+from moldau.cli.completion.kinds import GROUP, TOPIC_PARTITIONS, Completes
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.kafka.reset_rules import RULES, add_rule_options, flags, given, one_rule_at_most
 from moldau.cli.kafka.scopes import milliseconds
 from moldau.cli.parsing import Parser
-from moldau.client.groups.listing import CLASSIC, CONSUMER
+from moldau.client.groups.kinds import CLASSIC, CONSUMER
 
 DESCRIPTION = "List, describe, reset and delete consumer groups, by the options of kafka-consumer-groups.sh."
 EXAMPLES = """\
@@ -57,18 +58,28 @@ def _add_actions(parser: Parser) -> None:
 
 def _add_scope(parser: Parser) -> None:
     group = parser.add_argument_group("what it is about")
-    group.add_argument("--group", metavar="GROUP", action="append", default=[], help="may be repeated")
+    group.add_argument("--group", metavar=GROUP, action="append", default=[], help="may be repeated")
     group.add_argument("--all-groups", action="store_true")
     group.add_argument(
-        "--topic", metavar="TOPIC[:0,1]", action="append", default=[], help="of all or of these partitions"
+        "--topic", metavar=TOPIC_PARTITIONS, action="append", default=[], help="of all or of these partitions"
     )
     group.add_argument("--all-topics", action="store_true", help="all that the group has committed something for")
     group.add_argument("--members", action="store_true", help="describe them instead of offsets")
     group.add_argument("--offsets", action="store_true", help="describe them, which is the default")
     group.add_argument(
-        "--state", metavar="STATE,...", nargs="?", const="", help="describe or list it; list those in these states"
+        "--state",
+        metavar=Completes("STATE,...", words=STATES, separator=","),
+        nargs="?",
+        const="",
+        help="describe or list it; list those in these states",
     )
-    group.add_argument("--type", metavar="TYPE,...", nargs="?", const="", help="list it, or those of these types")
+    group.add_argument(
+        "--type",
+        metavar=Completes("TYPE,...", words=("Classic", "Consumer"), separator=","),
+        nargs="?",
+        const="",
+        help="list it, or those of these types",
+    )
     group.add_argument("--verbose", action="store_true", help="describe more")
 
 

@@ -16,7 +16,8 @@ from moldau.client.cluster import Cluster, Refused
 from moldau.client.groups.asking import Answers, only
 from moldau.client.groups.committed import commit_offsets, committed_offsets
 from moldau.client.groups.describing import Group, describe_groups
-from moldau.client.groups.listing import STREAMS, list_groups
+from moldau.client.groups.kinds import STREAMS
+from moldau.client.groups.listing import list_groups
 from moldau.client.groups.planning import NoSuchPlaces, new_offsets, one_rule
 from moldau.client.groups.resetting import (
     NewOffset,

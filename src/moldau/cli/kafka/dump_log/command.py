@@ -1,22 +1,15 @@
-"""`moldau dump-log`: Apache Kafka's DumpLogSegments, for the files of our brokers and of Apache Kafka's."""
+"""The command line of `moldau dump-log`."""
 
 from __future__ import annotations
 
-import os
-import sys
 from argparse import Namespace
 
-from moldau.cli.failures import FAILED, OK, UsageError
-from moldau.cli.kafka.dump_log.decoding import STRING_DECODER, Parser, decoder_named, parser_of
-from moldau.cli.kafka.dump_log.findings import Damaged, Findings
-from moldau.cli.kafka.dump_log.indexes import dump_offset_index, dump_time_index, dump_transaction_index
-from moldau.cli.kafka.dump_log.log import BYTES_MAX_DEFAULT, LogOptions, dump_log
-from moldau.cli.kafka.dump_log.producers import dump_producers
 from moldau.cli.parsing import Parser as ArgumentParser
 from moldau.cli.parsing import whole
 
+STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
+BYTES_MAX_DEFAULT = 0x7FFFFFFF
 MESSAGE_BYTES_MAX = 5 * 1024 * 1024
-
 EXAMPLES = """\
 Files of a running broker can be read. What is wrong with a file is said with the byte where it is, and the exit code
 is 1 then. Decoders are Apache Kafka's (StringDecoder, IntegerDecoder, LongDecoder, DefaultDecoder, which shows bytes
@@ -33,46 +26,9 @@ examples:
 
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
-    log_options = _log_options(options)
-    findings = Findings()
-    for path in options.files.split(","):
-        print(f"Dumping {path}")
-        try:
-            _dump(path, options, log_options, findings)
-        except Damaged as wrong:
-            findings.add_damage(str(wrong))
-        except OSError as wrong:
-            findings.add_damage(f"cannot read {wrong.filename or path}: {wrong.strerror}")
-    sys.stdout.flush()
-    findings.print_all()
-    return OK if findings.is_sound else FAILED
+    from moldau.cli.kafka.dump_log.dumping import run
 
-
-def _dump(path: str, options: Namespace, log_options: LogOptions, findings: Findings) -> None:
-    match os.path.splitext(os.path.basename(path))[1]:
-        case ".log" | ".checkpoint":
-            dump_log(path, log_options, findings)
-        case ".index":
-            dump_offset_index(
-                path,
-                findings,
-                is_sanity_only=options.index_sanity_check,
-                is_verify_only=options.verify_index_only,
-                message_bytes_max=options.max_message_size,
-            )
-        case ".timeindex":
-            dump_time_index(
-                path,
-                findings,
-                is_sanity_only=options.index_sanity_check,
-                is_verify_only=options.verify_index_only,
-            )
-        case ".txnindex":
-            dump_transaction_index(path)
-        case ".snapshot":
-            dump_producers(path)
-        case _:
-            print(f"Ignoring unknown file {path}", file=sys.stderr)
+    return run(options)
 
 
 def parse(arguments: list[str]) -> Namespace:
@@ -107,52 +63,6 @@ def parse(arguments: list[str]) -> Namespace:
     for name in ("offsets", "transaction-log", "cluster-metadata", "remote-log-metadata", "share-group-state"):
         parser.add_argument(f"--{name}-decoder", action="store_true", help=f"read it as records of {_TOPICS[name]}")
     return parser.parse_args(arguments)
-
-
-def _log_options(options: Namespace) -> LogOptions:
-    parser, is_special = _parser(options)
-    prints = bool(options.print_data_log or is_special or options.key_decoder_class or options.value_decoder_class)
-    return LogOptions(
-        is_deep=options.deep_iteration or prints,
-        prints_records=prints,
-        skips_metadata=options.skip_record_metadata,
-        bytes_max=options.max_bytes,
-        parser=parser,
-    )
-
-
-def _parser(options: Namespace) -> tuple[Parser, bool]:
-    if options.remote_log_metadata_decoder:
-        raise UsageError(
-            "--remote-log-metadata-decoder is not supported: it is for Apache Kafka's tiered storage; for bytes, add"
-            " --value-decoder-class org.apache.kafka.tools.api.DefaultDecoder instead"
-        )
-    found = _of_internal_topic(options)
-    if found is not None:
-        return found, True
-    key = decoder_named(options.key_decoder_class or STRING_DECODER, option="--key-decoder-class")
-    value = decoder_named(options.value_decoder_class or STRING_DECODER, option="--value-decoder-class")
-    return parser_of(key, value), False
-
-
-def _of_internal_topic(options: Namespace) -> Parser | None:
-    wanted = (
-        options.offsets_decoder,
-        options.transaction_log_decoder,
-        options.cluster_metadata_decoder,
-        options.share_group_state_decoder,
-    )
-    if not any(wanted):
-        return None
-    from moldau.cli.kafka.dump_log import internal_topics as topics
-
-    if options.offsets_decoder:
-        return topics.CoordinatorParser(topics.offsets_schemas())
-    if options.transaction_log_decoder:
-        return topics.CoordinatorParser(topics.transaction_schemas())
-    if options.cluster_metadata_decoder:
-        return topics.cluster_metadata
-    return topics.CoordinatorParser(topics.share_state_schemas())
 
 
 _TOPICS = {

@@ -12,7 +12,6 @@ from moldau.wire.batch import Record
 Decoder: TypeAlias = Callable[[bytes], Any]
 Parser: TypeAlias = Callable[[Record], tuple[str | None, str | None]]
 
-STRING_DECODER = "org.apache.kafka.tools.api.StringDecoder"
 INTEGER_BYTES, LONG_BYTES = 4, 8
 
 

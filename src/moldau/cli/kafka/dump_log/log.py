@@ -8,15 +8,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from moldau.cli.kafka.dump_log.command import BYTES_MAX_DEFAULT
 from moldau.cli.kafka.dump_log.control import control_words
 from moldau.cli.kafka.dump_log.decoding import Parser, Undecodable
 from moldau.cli.kafka.dump_log.findings import Damaged, Findings, add_pair
 from moldau.cli.kafka.dump_log.log_file import LogFile
+from moldau.cli.progress import Progress
 from moldau.core.errors import ApiError, ProtocolViolation
 from moldau.core.ids import NO_OFFSET
 from moldau.wire.batch import NO_SEQUENCE, SEQUENCE_MAX, BatchHeader, Codec, Record
 
-BYTES_MAX_DEFAULT = 0x7FFFFFFF
 BOOTSTRAP_SNAPSHOT = "bootstrap.checkpoint"
 LINES_AT_ONCE = 1_000
 
@@ -30,6 +31,7 @@ class LogOptions:
     skips_metadata: bool
     bytes_max: int
     parser: Parser
+    progress: Progress
 
 
 def dump_log(path: str, options: LogOptions, findings: Findings) -> None:
@@ -45,6 +47,7 @@ def dump_log(path: str, options: LogOptions, findings: Findings) -> None:
                 findings.add_damage(f"{path}: byte {at}: the checksum of the batch is wrong")
             if options.is_deep:
                 dump.batch(at, header)
+            options.progress.add(header.length_bytes)
             valid_bytes = at + header.length_bytes
         rest = file.size - valid_bytes
         if rest > 0 and limit is None:

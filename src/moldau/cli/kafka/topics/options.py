@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from moldau.cli.completion.kinds import TOPIC_CONFIG, TOPIC_LIST, TOPIC_SETTING
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.kafka.combinations import check_apart, check_required, given_of, is_given
 from moldau.cli.parsing import Parser
@@ -62,13 +63,13 @@ def _add_options(parser: Parser) -> None:
     ):
         actions.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument(
-        "--topic", metavar="TOPIC", help="a name; a regular expression or a list with commas for all but --create"
+        "--topic", metavar=TOPIC_LIST, help="a name; a regular expression or a list with commas for all but --create"
     )
     parser.add_argument("--topic-id", metavar="ID", help="the topic to describe")
     parser.add_argument(
-        "--config", metavar="NAME=VALUE", action="append", default=[], help="a configuration of the new topic"
+        "--config", metavar=TOPIC_SETTING, action="append", default=[], help="a configuration of the new topic"
     )
-    parser.add_argument("--delete-config", metavar="NAME", help="is taken and does nothing; see: moldau configs")
+    parser.add_argument("--delete-config", metavar=TOPIC_CONFIG, help="is taken and does nothing; see: moldau configs")
     parser.add_argument("--partitions", metavar="N", type=int, help="of the new topic (default: the cluster's), or all")
     parser.add_argument("--replication-factor", metavar="N", type=int, help="default: the cluster's")
     parser.add_argument(

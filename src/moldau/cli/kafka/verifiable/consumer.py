@@ -5,31 +5,21 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from moldau.cli.connection import add_kafka_connection_options
-from moldau.cli.failures import FAILED, OK
-from moldau.cli.kafka.java_clients import assignors, java_client_config, warn_of_old_option
+from moldau.cli.failures import OK, CommandFailed
+from moldau.cli.kafka.commands.verifiable_consumer import CONSUMER
+from moldau.cli.kafka.java_clients import assignors, java_client_config
 from moldau.cli.kafka.verifiable.events import StopRequest, tell
 from moldau.cli.librdkafka import cluster_metadata, open_client, reason
-from moldau.cli.parsing import Parser, whole
-
-EXAMPLES = """\
-examples:
-  moldau verifiable-consumer --topic orders --group-id shop --max-messages 1000
-  moldau verifiable-consumer --topic orders --group-id shop --group-protocol consumer --verbose
-  moldau verifiable-consumer --topic orders --group-id shop --group-instance-id one --enable-autocommit
-"""
 
 CLIENT_ID = "consumer-1"
-INT_MAX = 2**31 - 1
 AT_ONCE = 500  # as many as one poll of Java's consumer gives
 POLL_S = 0.1
-CLASSIC, CONSUMER = "classic", "consumer"
+REFUSALS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     consumer = open_client(Consumer, _config(options))
     cluster_metadata(consumer, options)
     stop = StopRequest()
@@ -38,7 +28,9 @@ def main(arguments: list[str]) -> int:
         tell("shutdown_requested")
     consumer.close()
     tell("shutdown_complete")
-    return OK if failure is None else FAILED
+    if failure is not None:
+        raise CommandFailed(failure)
+    return OK
 
 
 def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | None:
@@ -50,8 +42,8 @@ def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | No
         while not stop.is_set and left != 0:
             batch = consumer.consume(AT_ONCE, POLL_S)
             records = [each for each in batch if each.error() is None]
-            broken = next((each.error() for each in batch if each.error() is not None and each.error().fatal()), None)
-            if broken is not None:
+            broken = next((each.error() for each in batch if each.error() is not None), None)
+            if broken is not None and (broken.fatal() or broken.code() in REFUSALS):
                 raise KafkaException(broken)
             if not records:
                 continue
@@ -136,36 +128,3 @@ def _config(options: Namespace) -> dict[str, Any]:
     if options.session_timeout is not None:
         config["session.timeout.ms"] = options.session_timeout
     return config
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau verifiable-consumer",
-        description="Read a topic as a member of a group, and say in JSON what was assigned, read and committed.",
-        epilog=EXAMPLES,
-    )
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--group-id", required=True)
-    parser.add_argument("--group-protocol", default=CLASSIC, choices=(CLASSIC, CONSUMER, "CLASSIC", "CONSUMER"))
-    parser.add_argument("--group-remote-assignor", metavar="NAME", help="uniform or range, of the consumer protocol")
-    parser.add_argument("--group-instance-id", metavar="ID", help="a static member")
-    parser.add_argument(
-        "--max-messages", type=whole(-1, INT_MAX, "number"), default=-1, metavar="N", help="-1: until it is stopped"
-    )
-    parser.add_argument(
-        "--session-timeout", type=whole(1, INT_MAX, "time"), metavar="MS", help="of the classic protocol"
-    )
-    parser.add_argument("--verbose", action="store_true", help="a line for each record")
-    parser.add_argument("--enable-autocommit", action="store_true", help="commit now and then instead of each time")
-    parser.add_argument("--reset-policy", choices=("earliest", "latest", "none"), default="earliest")
-    parser.add_argument(
-        "--assignment-strategy",
-        default="org.apache.kafka.clients.consumer.RangeAssignor",
-        metavar="CLASS",
-        help="RangeAssignor, RoundRobinAssignor or CooperativeStickyAssignor, of the classic protocol",
-    )
-    add_kafka_connection_options(parser, files=("--command-config", "--consumer.config"))
-    options = parser.parse_args(arguments)
-    if "--consumer.config" in arguments:
-        warn_of_old_option("--consumer.config", "--command-config")
-    return options

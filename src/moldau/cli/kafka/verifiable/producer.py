@@ -7,26 +7,16 @@ from collections.abc import Callable, Mapping
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import OK
-from moldau.cli.kafka.java_clients import java_client_config, warn_of_old_option
+from moldau.cli.kafka.commands.verifiable_producer import NUMBER_MAX
+from moldau.cli.kafka.java_clients import java_client_config
 from moldau.cli.kafka.performance.throttle import Throttle
 from moldau.cli.kafka.verifiable.events import StopRequest, tell
 from moldau.cli.librdkafka import cluster_metadata, kafka_error, open_client
-from moldau.cli.parsing import Parser, whole
 from moldau.core.clock import SystemClock
 from moldau.core.topic_names import topic_name_problem
 
-EXAMPLES = """\
-examples:
-  moldau verifiable-producer --topic orders --max-messages 1000
-  moldau verifiable-producer --topic orders --throughput 100 --acks -1 --repeating-keys 10 --value-prefix 7
-  moldau verifiable-producer --bootstrap-server kafka-1:9092 --topic orders --command-config client.properties
-"""
-
 CLIENT_ID = "producer-1"
-NUMBER_MAX = 2**63 - 1
-INT_MAX = 2**31 - 1
 WAIT_S = 0.1
 FLUSH_S = 120.0
 # Java's classes for what brokers and clients refuse, where their names don't follow from the error's.
@@ -55,8 +45,7 @@ def exception_name(code: int, topic: str) -> str:
     return _CLASSES.get(code, "KafkaException")
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     config = java_client_config(options, client_id=CLIENT_ID, acks=options.acks, retries=0)
     producer = open_client(Producer, config)
     cluster_metadata(producer, options)
@@ -138,34 +127,3 @@ class _Run:
             target_throughput=self._options.throughput,
             avg_throughput=1_000 * self._acked / elapsed_ms,
         )
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau verifiable-producer",
-        description="Send growing numbers, and say in JSON which of them were acknowledged.",
-        epilog=EXAMPLES,
-    )
-    number = whole(-1, INT_MAX, "number")
-    parser.add_argument("--topic", required=True)
-    parser.add_argument("--max-messages", type=number, default=-1, metavar="N", help="-1: until it is stopped")
-    parser.add_argument("--throughput", type=number, default=-1, metavar="RATE", help="records a second; -1: no limit")
-    parser.add_argument("--acks", type=int, choices=(0, 1, -1), default=-1, help="who has to have a record (-1: all)")
-    parser.add_argument(
-        "--message-create-time",
-        type=whole(-1, NUMBER_MAX, "time"),
-        default=-1,
-        metavar="MS",
-        help="timestamps begin here instead of now",
-    )
-    parser.add_argument(
-        "--value-prefix", type=whole(-INT_MAX, INT_MAX, "number"), metavar="N", help="values are N.0, ..."
-    )
-    parser.add_argument("--repeating-keys", type=whole(1, INT_MAX, "number"), metavar="N", help="keys are 0 to N-1")
-    add_kafka_connection_options(parser, files=("--command-config", "--producer.config"))
-    options = parser.parse_args(arguments)
-    if options.throughput == 0:
-        parser.error("--throughput 0 sends nothing; -1 is no limit")
-    if "--producer.config" in arguments:
-        warn_of_old_option("--producer.config", "--command-config")
-    return options

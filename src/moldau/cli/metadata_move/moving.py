@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.parsing import Parser
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.load import load_config
 from moldau.core.config.metadata_store import MetadataService
@@ -21,19 +20,10 @@ from moldau.store.service_security import service_tls, zookeeper_security
 from moldau.store.sqlite import FILE_NAME, LOCATION_FILE, SqliteStore
 from moldau.store.store import StoreError
 
-EXAMPLES = """\
-examples:
-  moldau metadata-move --data-dir ./moldau-data --zookeeper-connect h1:2181,h2:2181,h3:2181/moldau
-
-Stop all brokers first, and start them with the same zookeeper.connect (or etcd.connect) afterwards. A move that was
-interrupted goes on where it ended when it is started again. The file that was moved is kept beside the data, with
-.moved behind its name.
-"""
 MOVED_SUFFIX = ".moved"
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     path = Path(options.data_dir) / FILE_NAME
     if not path.is_file():
         raise CommandFailed(f"there is no metadata in {options.data_dir}: {path} is missing")
@@ -42,7 +32,7 @@ def main(arguments: list[str]) -> int:
     )
     try:
         with locked(path.parent):
-            moved = asyncio.run(run(path, described(service, connect, options.properties)))
+            moved = asyncio.run(move_all(path, described(service, connect, options.properties)))
             set_aside(path, f"{service} at {connect}")
     except (StoreError, ConfigError) as wrong:
         raise CommandFailed(str(wrong)) from None
@@ -51,23 +41,6 @@ def main(arguments: list[str]) -> int:
     print(f"metadata up to position {moved.position} is in {service}, {moved.entries} entries were written now")
     print(f"start the brokers with {service.lower()}.connect={connect}")
     return OK
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau metadata-move",
-        description="Move the metadata of the brokers of this machine into ZooKeeper or etcd.",
-        epilog=EXAMPLES,
-    )
-    parser.add_argument("--data-dir", required=True, metavar="DIR", help="the log directory that has the metadata")
-    service = parser.add_mutually_exclusive_group(required=True)
-    for name in ("zookeeper", "etcd"):
-        where = "host:port[,host:port...][/chroot], without a cluster"
-        service.add_argument(f"--{name}-connect", metavar="HOSTS", help=where)
-    parser.add_argument(
-        "--properties", metavar="FILE", help="the brokers' server.properties, for a service that wants TLS or a login"
-    )
-    return parser.parse_args(arguments)
 
 
 def described(service: str, connect: str, properties: str | None) -> MetadataService:
@@ -87,7 +60,7 @@ def locked(data_dir: Path) -> Iterator[None]:
         yield
 
 
-async def run(path: Path, service: MetadataService) -> Moved:
+async def move_all(path: Path, service: MetadataService) -> Moved:
     from moldau.core.clock import SystemClock
 
     if service.kind == "etcd":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,38 +12,26 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from moldau.cli.connection import add_connection_options, client_settings
+from moldau.cli.connection import client_settings
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.librdkafka import client_config, cluster_metadata, open_client
-from moldau.cli.output import add_output_option, print_rows
-from moldau.cli.parsing import Parser
+from moldau.cli.output import print_rows
+from moldau.cli.retention.command import WITHIN_MS
 from moldau.core.clock import SystemClock
 from moldau.spark.offsets.retention import Margin, duration_text
 from moldau.spark.offsets.retention_guard import RetentionGuard
 from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.declarative.places import find_folder
 from moldau.spark.pipelines.declarative.project import is_project, load_project
-from moldau.spark.pipelines.language.durations import duration_ms
 from moldau.spark.pipelines.plan import PipelineError, Plan
 from moldau.spark.storage import StorageFailed
 
-EXAMPLES = """\
-examples:
-  moldau retention moldau-spark-shouting                 how long its first unread record stays at least
-  moldau retention --pipeline orders.sql --within 2d     exit code 1 if it is less than two days
-  moldau retention --pipeline orders.sql --hold          raise retention while it is less, put it back after
-
-Groups are those of consumers of any kind; a Spark query's is moldau-spark-NAME. With --hold, run it more often than
---within says: a topic is held for twice that long from now on. What was there before is noted in the cluster.
-"""
-WITHIN_MS = 24 * 3_600_000
 GLANCE_S = 3.0  # a pipeline's status is of use without brokers too
 Reader = tuple[tuple[tuple[str, Any], ...], str]  # a client's settings, and a group
 COLUMNS = ("group", "topic", "partition", "unread", "left", "verdict")
 
 
-def main(arguments: list[str]) -> int:
-    options = parse(arguments)
+def run(options: Namespace) -> int:
     groups = [*named_groups(options), *pipeline_groups(options)]
     if not groups:
         raise UsageError("name a group, or a pipeline with --pipeline FILE")
@@ -80,7 +68,8 @@ def row_of(group: str, one: Margin, within_ms: int) -> dict[str, object]:
 
 def row_of_nothing(group: str) -> dict[str, object]:
     row: dict[str, object] = dict.fromkeys(COLUMNS)
-    return row | {"group": group, "left_ms": None, "verdict": "has committed no offsets: nobody can tell how far it is"}
+    verdict = "no offsets of it can be seen: nobody can tell how far it is"
+    return row | {"group": group, "left_ms": None, "verdict": verdict}
 
 
 def named_groups(options: Namespace) -> Iterator[Reader]:
@@ -169,31 +158,3 @@ def _warnings(readers: Iterable[Reader], path: Path) -> list[str]:
     except KafkaException:  # whoever runs it says more
         return []
     return [*said, f"retention can be held: moldau retention --pipeline {path} --hold"] if said else []
-
-
-def within(text: str) -> int:
-    try:
-        return duration_ms(text)
-    except ValueError as wrong:
-        raise ArgumentTypeError(str(wrong)) from None
-
-
-def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(
-        prog="moldau retention",
-        description="Readers that retention may pass: how long their first unread record stays at least.",
-        epilog=EXAMPLES,
-    )
-    parser.add_argument("group", nargs="*", metavar="GROUP", help="a consumer group")
-    parser.add_argument(
-        "--pipeline", type=Path, metavar="FILE", action="append", default=[], help="the groups of its queries"
-    )
-    parser.add_argument(
-        "--within", type=within, metavar="TIME", default=WITHIN_MS, help="what counts as too little (default: 24h)"
-    )
-    parser.add_argument(
-        "--hold", action="store_true", help="raise the topics' retention while it is too little, put it back after"
-    )
-    add_output_option(parser)
-    add_connection_options(parser)
-    return parser.parse_args(arguments)

@@ -1,0 +1,1 @@
+"""`moldau registry`: a schema registry in front of a cluster."""
