@@ -13,6 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from moldau.embedded import EmbeddedBroker, EmbeddedCluster
+    from moldau.embedded.services import Service
 
     Brokers = list[EmbeddedBroker | EmbeddedCluster]
 
@@ -71,6 +72,28 @@ def moldau_secure_broker(moldau_options: dict[str, Any]) -> Iterator[EmbeddedBro
 
     with run(**{**moldau_options, "secure": True}) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def moldau_registry(moldau_broker: EmbeddedBroker) -> Service:
+    """A schema registry beside `moldau_broker` for the whole run: `SchemaRegistryClient(moldau_registry.settings)`."""
+    return _beside(moldau_broker, "registry")
+
+
+@pytest.fixture(scope="session")
+def moldau_rest(request: pytest.FixtureRequest, moldau_broker: EmbeddedBroker) -> Service:
+    """A REST proxy beside `moldau_broker` and `moldau_registry` for the whole run; it answers at its `url`."""
+    request.getfixturevalue("moldau_registry")
+    return _beside(moldau_broker, "rest")
+
+
+def _beside(broker: EmbeddedBroker, name: str) -> Service:
+    from moldau.embedded.running import SERVICE_START_S_MAX, check_services
+
+    check_services()
+    if name not in broker.services:
+        broker.services.start(name, broker.clients, host=broker.host, timeout_s=SERVICE_START_S_MAX)
+    return broker.services[name]
 
 
 @pytest.fixture(scope="session")

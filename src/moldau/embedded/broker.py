@@ -18,6 +18,7 @@ from moldau.embedded.requests import create_topic, set_password
 from moldau.embedded.security import ClientSettings, secured
 
 if TYPE_CHECKING:
+    from moldau.embedded.services import Service, Services
     from moldau.security.starter.clients import Login
 
 
@@ -53,13 +54,19 @@ def run_broker(
     return EmbeddedBroker(process, data_dir=data, login=login)
 
 
-def start_command(properties: str | os.PathLike[str] | None) -> list[str]:
-    """What starts any broker from a program."""
-    command = [sys.executable, "-P", "-m", "moldau", "start"]
+def start_command(properties: str | os.PathLike[str] | None, *, program: str = "moldau") -> list[str]:
+    """What starts any broker from a program; `program` is the module that takes the place of the `moldau` command."""
+    command = [sys.executable, "-P", "-m", program, "start"]
     if properties is not None:
         command.append(os.fspath(properties))
     # KAFKA_* in the user's shell is for clients, or for another broker: a test must not depend on it.
     return [*command, "--no-kafka-environment", "--stop-with-stdin"]
+
+
+def _dispose(process: BrokerProcess, beside: list[Services]) -> None:
+    for each in beside:
+        each.end()
+    process.dispose()
 
 
 class EmbeddedBroker:
@@ -69,8 +76,9 @@ class EmbeddedBroker:
         self.data_dir = data_dir
         self.login = login
         self._process = process
+        self._beside: list[Services] = []
         # A broker that nobody holds any more ends too, and its temporary folder goes.
-        self._dispose = weakref.finalize(self, process.dispose)
+        self._dispose = weakref.finalize(self, _dispose, process, self._beside)
 
     @property
     def addresses(self) -> dict[str, Address]:
@@ -86,6 +94,30 @@ class EmbeddedBroker:
     def clients(self) -> ClientSettings:
         """The settings that clients need: `Producer(broker.clients.confluent)`. Of a secured broker, the admin's."""
         return ClientSettings(self.login, lambda: self.bootstrap_servers)
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where Prometheus reads its metrics, with `/health` and `/ready` beside them; None where they are off."""
+        return self._process.metrics
+
+    @property
+    def registry(self) -> Service:
+        """The schema registry of `run(registry=True)`, with its `url` and `settings`."""
+        return self.services["registry"]
+
+    @property
+    def rest(self) -> Service:
+        """The REST proxy of `run(rest=True)`, with its `url`."""
+        return self.services["rest"]
+
+    @property
+    def services(self) -> Services:
+        """What stands beside the broker, and goes with it."""
+        if not self._beside:
+            from moldau.embedded.services import Services
+
+            self._beside.append(Services(self._process.scratch))
+        return self._beside[0]
 
     @property
     def host(self) -> str:

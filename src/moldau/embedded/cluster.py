@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from moldau.embedded.broker import EmbeddedBroker, start_command
 from moldau.embedded.members import first_broker_id, members
@@ -19,6 +19,9 @@ from moldau.embedded.overrides import as_property, check_overrides
 from moldau.embedded.process import START_S_MAX, BrokerFailed, BrokerProcess
 from moldau.embedded.requests import Seen, create_topic, describe
 from moldau.embedded.security import ClientSettings, secured
+
+if TYPE_CHECKING:
+    from moldau.embedded.services import Service, Services
 
 LOOK_S = 0.05  # between two questions about the cluster
 SERVICES = {"zookeeper.connect", "etcd.connect"}
@@ -40,8 +43,9 @@ def run_cluster(
     properties: str | os.PathLike[str] | None = None,
     timeout_s: float = START_S_MAX,
     secure: bool = False,
+    program: str = "moldau",
 ) -> EmbeddedCluster:
-    """Start brokers and return once all of them answer clients and know each other; see `moldau.run`."""
+    """Start brokers and return once all of them know each other; see `moldau.run`. `program` is what runs each."""
     _check(brokers, overrides or {})
     scratch = Path(tempfile.mkdtemp(prefix="moldau-"))
     data = scratch / "data" if data_dir is None else Path(data_dir)
@@ -56,17 +60,15 @@ def run_cluster(
         for index, member in enumerate(
             members([data.absolute()], range(first, first + brokers), has_service=has_service)
         ):
-            command = [*start_command(properties), *(security.arguments if security else [])]
-            for key, value in (overrides or {}).items():
-                command += ["--override", f"{key}={as_property(value)}"]
+            listener = _listener(host, port and port + index, secure=secure)
+            command = [*start_command(properties, program=program), *(security.arguments if security else [])]
             # The last of two values for one key counts.
-            command += [*member.arguments, "--override", _listener(host, port and port + index, secure=secure)]
+            command += [*_overriding(overrides or {}), *member.arguments, "--override", listener]
             own = scratch / f"process-{member.broker_id}"
             own.mkdir()
             process = BrokerProcess([*command, "--scratch", os.fspath(scratch)], scratch=own)
-            started[member.broker_id] = EmbeddedBroker(
-                process, data_dir=member.folder, login=security.login if security else None
-            )
+            login = security.login if security else None
+            started[member.broker_id] = EmbeddedBroker(process, data_dir=member.folder, login=login)
     except UnusableDirectory as wrong:
         shutil.rmtree(scratch, ignore_errors=True)
         raise BrokerFailed(str(wrong)) from wrong
@@ -82,6 +84,10 @@ def run_cluster(
     return cluster
 
 
+def _overriding(overrides: Mapping[str, object]) -> list[str]:
+    return [word for key, value in overrides.items() for word in ("--override", f"{key}={as_property(value)}")]
+
+
 def _check(brokers: int, overrides: Mapping[str, object]) -> None:
     if not isinstance(brokers, int) or brokers < 1:
         raise ValueError(f"brokers={brokers!r}: expected 1 or more")
@@ -95,8 +101,11 @@ class EmbeddedCluster:
 
     def __init__(self, brokers: Mapping[int, EmbeddedBroker], *, data_dir: Path, scratch: Path) -> None:
         self.data_dir = data_dir
+        self.scratch = scratch
+        """A folder that goes with the cluster, also when the process that started it is killed."""
         self._brokers = brokers
-        self.close = weakref.finalize(self, _close, tuple(brokers.values()), scratch, os.getpid())
+        self._beside: list[Services] = []
+        self.close = weakref.finalize(self, _close, tuple(brokers.values()), self._beside, scratch, os.getpid())
 
     @property
     def brokers(self) -> Mapping[int, EmbeddedBroker]:
@@ -112,6 +121,25 @@ class EmbeddedCluster:
     def clients(self) -> ClientSettings:
         """The settings that clients need, as those of a single broker."""
         return ClientSettings(next(iter(self._brokers.values())).login, lambda: self.bootstrap_servers)
+
+    @property
+    def registry(self) -> Service:
+        """The schema registry of `run(registry=True)`, with its `url` and `settings`."""
+        return self.services["registry"]
+
+    @property
+    def rest(self) -> Service:
+        """The REST proxy of `run(rest=True)`, with its `url`."""
+        return self.services["rest"]
+
+    @property
+    def services(self) -> Services:
+        """What stands beside the brokers, and goes with them."""
+        if not self._beside:
+            from moldau.embedded.services import Services
+
+            self._beside.append(Services(self.scratch))
+        return self._beside[0]
 
     def start(self, *, timeout_s: float = START_S_MAX) -> None:
         """All brokers at once; done when each knows the others."""
@@ -223,10 +251,12 @@ def _listener(host: str, port: int, *, secure: bool) -> str:
     return f"listeners={'SASL_SSL' if secure else 'PLAINTEXT'}://{address}"
 
 
-def _close(brokers: tuple[EmbeddedBroker, ...], scratch: Path, owner_pid: int) -> None:
+def _close(brokers: tuple[EmbeddedBroker, ...], beside: list[Services], scratch: Path, owner_pid: int) -> None:
     """End all and remove what was theirs; only the process that made them may, not one forked from it."""
     if os.getpid() != owner_pid:
         return
+    for each in beside:
+        each.end()
     for broker in reversed(brokers):
         broker.dispose()
     shutil.rmtree(scratch, ignore_errors=True)

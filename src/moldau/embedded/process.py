@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 START_S_MAX = 30.0  # a start takes a fraction of a second; recovery after a crash, or a busy machine, takes longer
 STOP_S_MAX = 30.0  # a broker answers requests that are under way, for 22 s at most, before it ends
@@ -31,12 +33,25 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class Ready(NamedTuple):
+    """What a broker tells when it answers clients."""
+
+    listeners: Mapping[str, Address]
+    metrics: str | None
+    """Where they are read; None where they are off."""
+    servers: str = ""
+    """What clients call `bootstrap.servers`: the first listener of each broker."""
+    secured_by: str | None = None
+    """The folder of --secure."""
+
+
 class BrokerProcess:
     """One command, run as often as it is started; what it prints is collected in `scratch`."""
 
     def __init__(self, command: Sequence[str], *, scratch: Path) -> None:
         self.scratch = scratch
         self.listeners: Mapping[str, Address] = {}
+        self.metrics: str | None = None
         self._command = command
         self._printed = scratch / "output.txt"
         self._last_output = ""
@@ -64,6 +79,8 @@ class BrokerProcess:
         if self.listeners:
             bound = ",".join(f"{name}://{address}" for name, address in self.listeners.items())
             command += ["--override", f"listeners={bound}"]
+        if self.metrics is not None:
+            command += ["--override", f"metrics.listener={urlsplit(self.metrics).netloc}"]
         before = self._printed.stat().st_size if self._printed.exists() else 0
         ready, told = os.pipe()
         with os.fdopen(ready, "rb") as answer:
@@ -72,7 +89,8 @@ class BrokerProcess:
             finally:
                 os.close(told)
             try:
-                self.listeners = await_ready(answer.fileno(), timeout_s=timeout_s)
+                answered = await_ready(answer.fileno(), timeout_s=timeout_s)
+                self.listeners, self.metrics = answered.listeners, answered.metrics
             except BaseException as wrong:
                 self.end(signal.SIGKILL if isinstance(wrong, TimeoutError) else signal.SIGTERM)
                 if not isinstance(wrong, OSError):
@@ -97,14 +115,7 @@ class BrokerProcess:
         """Send a signal and wait for the end; does nothing when it has ended."""
         if self._process is None:
             return
-        self._process.send_signal(how)
-        try:
-            self._process.wait(STOP_S_MAX)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        end_process(self._process, how)
 
     def output(self) -> str:
         """What it has printed so far, in all its runs, also after `dispose`."""
@@ -118,8 +129,20 @@ class BrokerProcess:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
-def await_ready(ready_fd: int, *, timeout_s: float) -> dict[str, Address]:
-    """The listeners, from the line that the broker writes when it answers; raises OSError if it does not come."""
+def end_process(process: subprocess.Popen[bytes], how: signal.Signals, *, timeout_s: float = STOP_S_MAX) -> None:
+    """Send a signal, wait for the end, and kill what does not obey."""
+    process.send_signal(how)
+    try:
+        process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def await_ready(ready_fd: int, *, timeout_s: float) -> Ready:
+    """Where it answers, from the line that the broker writes when it answers; raises OSError if it does not come."""
     poll = select.poll()
     poll.register(ready_fd, select.POLLIN)
     deadline_s = time.monotonic() + timeout_s
@@ -132,8 +155,10 @@ def await_ready(ready_fd: int, *, timeout_s: float) -> dict[str, Address]:
         if not chunk:
             raise ConnectionError
         line += chunk
-    listeners: dict[str, tuple[str, int]] = json.loads(line)["listeners"]
-    return {name: Address(host, port) for name, (host, port) in listeners.items()}
+    told = json.loads(line)
+    listeners = {name: Address(host, port) for name, (host, port) in told["listeners"].items()}
+    servers = ",".join(str(reachable(Address(host, port))) for host, port in told["servers"])
+    return Ready(listeners, told["metrics"], servers, told["secured_by"])
 
 
 def reachable(listener: Address) -> Address:
