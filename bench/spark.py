@@ -2,8 +2,10 @@
 
     python -m bench.spark                              beside the stock connector, then growth (about an hour)
     python -m bench.spark --part beside --scale 0.01 --rounds 1 --live-s 15       a quick try
-    python -m bench.spark --part library               the same with librdkafka, the way to secured listeners
+    python -m bench.spark --part library               the same with librdkafka, the way for OAUTHBEARER
+    python -m bench.spark --part secured               over SASL_SSL with SCRAM-SHA-512 (about 15 minutes)
     python -m bench.spark --part growth --scale 0.001
+    python -m bench.spark --part registry              typed columns by a registry, beside plain formats (15 minutes)
     python -m bench.spark --part join                  one order against a million customers (two minutes)
 
 One broker holds the data. Both Sparks, ours and the version that the stock connector is for, live beside each other in
@@ -22,8 +24,8 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,8 @@ from typing import Any
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+import moldau
+from bench import spark_registry
 from bench.brokers import java
 from bench.memory import watched
 from bench.table_join import table_join
@@ -45,10 +49,11 @@ BATCHES = 5
 LIVE_RECORDS_PER_S = 2_000
 LIVE_BYTES = 1_000
 SIZES = ((1_000_000, 1_000), (5_000_000, 100))
+SECURED_SIZES = ((1_000_000, 1_000), (1_000_000, 100))
 GROWTH = (1_000_000, 10_000_000, 50_000_000)
 GROWTH_BYTES = 100
 GROWTH_BATCH = 1_000_000  # of a stream, whatever is there
-# Brokers here are plain, and only librdkafka follows this one: as for a secured listener, it does the work.
+# Only librdkafka follows this one, so it does the work.
 BY_LIBRARY = {"kafka.socket.keepalive.enable": "true"}
 
 
@@ -58,31 +63,45 @@ class Topics:
 
     bootstrap: str
     folder: Path
+    java: dict[str, str] = field(default_factory=dict)
+    """What a client of Java needs beside the address, and both connectors with it."""
+    confluent: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def admin_settings(self) -> dict[str, str | int]:
+        return {**self.confluent, "bootstrap.servers": self.bootstrap, "log_level": 0}
+
+    @property
+    def kafka(self) -> dict[str, str]:
+        return {f"kafka.{name}": value for name, value in {**self.java, "bootstrap.servers": self.bootstrap}.items()}
 
     def create(self) -> str:
         name = f"bench-{uuid.uuid4().hex[:8]}"
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        admin = AdminClient(self.admin_settings)
         admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
         return name
 
     def delete(self, name: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        admin = AdminClient(self.admin_settings)
         admin.delete_topics([name])[name].result()
 
     def fill(self, records: int, size: int) -> str:
         name = self.create()
         words = ["--topic", name, "--num-records", str(records), "--record-size", str(size), "--throughput", "-1"]
-        words += ["--producer-props", f"bootstrap.servers={self.bootstrap}", "linger.ms=20", "batch.size=200000"]
+        settings = {**self.java, "bootstrap.servers": self.bootstrap, "linger.ms": "20", "batch.size": "200000"}
+        file = self.folder / "producer.properties"
+        file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        words += ["--command-config", str(file)]
         tool = java("org.apache.kafka.tools.ProducerPerformance", *words, jvm=["-Xmx512M"])
         subprocess.run(tool, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return name
 
     def source(self, topic: str, **options: str) -> dict[str, str]:
-        common = {"kafka.bootstrap.servers": self.bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
+        common = {**self.kafka, "subscribe": topic, "startingOffsets": "earliest"}
         return {**common, **options}
 
     def sink(self, topic: str, **options: str) -> dict[str, str]:
-        return {"kafka.bootstrap.servers": self.bootstrap, "topic": topic, **options}
+        return {**self.kafka, "topic": topic, **options}
 
     def checkpoint(self) -> str:
         return str(self.folder / f"checkpoint-{uuid.uuid4().hex[:8]}")
@@ -208,31 +227,65 @@ def compare(label: str, job: Job, sides: list[Side], rounds: int) -> None:
             say(f"| {label} | {name} | {median:.2f} | {stock:.2f} | {stock / median:.2f} | {spread} |")
 
 
+@contextmanager
+def both(topics: Topics) -> Iterator[tuple[JobRunner, JobRunner]]:
+    """A session with ours, and one with the stock connector."""
+    with (
+        session("moldau", "local[2]", topics.folder / "ours.txt") as ours,
+        session("kafka", "local[2]", topics.folder / "stock.txt") as stock,
+    ):
+        say(f"Spark {ours.call('version')} with ours, {stock.call('version')} with the stock connector")
+        say("| figure | ours | s | stock, s | ratio | spread of ours, s |\n|---|---|---|---|---|---|")
+        yield ours, stock
+
+
 def beside(topics: Topics, asked: argparse.Namespace, client: dict[str, str]) -> None:
-    with ExitStack() as stack:
-        ours = stack.enter_context(session("moldau", "local[2]", topics.folder / "ours.txt"))
-        stock = stack.enter_context(session("kafka", "local[2]", topics.folder / "stock.txt"))
+    with both(topics) as (ours, stock):
         sides = [
             Side("at-least-once", ours, {"delivery": "at-least-once"}, client),
             Side("exactly-once", ours, {"delivery": "exactly-once"}, client),
             Side("stock", stock, {}),
         ]
         reading = [Side("ours", ours, {}, client), sides[2]]
-        say(f"Spark {ours.call('version')} with ours, {stock.call('version')} with the stock connector")
-        say("| figure | ours | s | stock, s | ratio | spread of ours, s |\n|---|---|---|---|---|---|")
-        for number, (records, size) in enumerate(SIZES):
-            records = max(1000, int(records * asked.scale))
-            filled = topics.fill(records, size)
-            for label, job in jobs(topics, filled, records, size).items():
-                takes_part = sides if "write" in label else reading
-                if number == 0:
-                    # Code is compiled, workers are started and caches are filled on the first call.
-                    for side in takes_part:
-                        job(side)
-                compare(f"{label}, {records:,} x {size} B", job, takes_part, asked.rounds)
-            topics.delete(filled)
+        compare_filled(topics, asked, SIZES, {"read": reading, "write": sides})
         for label, job in live_jobs(topics, asked.live_s).items():
             compare(label, job, sides if "write" in label else reading, 1)
+
+
+def secured(folder: Path, asked: argparse.Namespace) -> None:
+    """Over TLS with a login, by the same settings of Java's for both connectors."""
+    with moldau.run(secure=True) as broker:
+        clients = broker.clients
+        topics = Topics(broker.bootstrap_servers, folder, dict(clients.java), settings_of(clients.confluent))
+        with both(topics) as (ours, stock):
+            sides = [
+                Side("at-least-once", ours, {"delivery": "at-least-once"}),
+                Side("exactly-once", ours, {"delivery": "exactly-once"}),
+                Side("at-least-once, librdkafka", ours, {"delivery": "at-least-once"}, BY_LIBRARY),
+                Side("stock", stock, {}),
+            ]
+            reading = [Side("ours", ours, {}), Side("ours, librdkafka", ours, {}, BY_LIBRARY), sides[3]]
+            compare_filled(topics, asked, SECURED_SIZES, {"read": reading, "write": sides})
+
+
+def settings_of(client: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in client.items()}
+
+
+def compare_filled(
+    topics: Topics, asked: argparse.Namespace, sizes: tuple[tuple[int, int], ...], sides: dict[str, list[Side]]
+) -> None:
+    for number, (records, size) in enumerate(sizes):
+        records = max(1000, int(records * asked.scale))
+        filled = topics.fill(records, size)
+        for label, job in jobs(topics, filled, records, size).items():
+            takes_part = sides["write" if "write" in label else "read"]
+            if number == 0:
+                # Code is compiled, workers are started and caches are filled on the first call.
+                for side in takes_part:
+                    job(side)
+            compare(f"{label}, {records:,} x {size} B", job, takes_part, asked.rounds)
+        topics.delete(filled)
 
 
 def growth(topics: Topics, asked: argparse.Namespace) -> None:
@@ -279,7 +332,9 @@ def growth_fields(topics: Topics, job: str, records: int, *, filled: str, target
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("beside", "library", "growth", "join", "all"), default="all")
+    parser.add_argument(
+        "--part", choices=("beside", "library", "secured", "growth", "join", "registry", "all"), default="all"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of records")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--live-s", type=float, default=60.0, help="how long a query with a batch each second runs")
@@ -292,8 +347,14 @@ def main() -> None:
             beside(topics, asked, {})
         if asked.part in ("library", "all"):
             beside(topics, asked, BY_LIBRARY)
+        if asked.part in ("secured", "all"):
+            secured(topics.folder, asked)
         if asked.part in ("growth", "all"):
             growth(topics, asked)
+        if asked.part in ("registry", "all"):
+            with session("moldau", "local[2]", topics.folder / "ours.txt") as ours:
+                for line in spark_registry.compare(ours, topics, bootstrap, scale=asked.scale, rounds=asked.rounds):
+                    say(line)
         if asked.part in ("join", "all"):
             for line in table_join(bootstrap, topics.folder, asked.scale):
                 say(line)

@@ -56,6 +56,14 @@ class Jobs:
         frame.write.format(self.format).mode("append").options(**sink).save()
         return time.monotonic() - begun
 
+    def write_typed(self, sink: Fields, records: int) -> float:
+        """Rows of columns, which a format makes values of."""
+        row = "struct(id, concat('name ', id) as name, id * 0.5D as amount) as value"
+        frame = self.spark.range(0, records, 1, 2).selectExpr("cast(id as string) as key", row)
+        begun = time.monotonic()
+        frame.write.format(self.format).mode("append").options(**sink).save()
+        return time.monotonic() - begun
+
     def read_available(self, source: Fields, checkpoint: str) -> float:
         return self._to_the_end(self._reading(source).writeStream.format("noop"), checkpoint)
 

@@ -6,6 +6,8 @@ import difflib
 import re
 from collections.abc import Collection, Mapping
 
+from moldau.spark.registry_names import is_about_registries
+
 DURATION_MS = {"us": 0.001, "ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
@@ -81,7 +83,7 @@ class OptionValues:
         """Spark puts options of its own among ours, so only what looks like one of ours is refused."""
         lowered = {name.lower(): name for name in known}
         for name in self.by_name:
-            if name in lowered or name.startswith("kafka."):
+            if name in lowered or name.startswith("kafka.") or is_about_registries(name):
                 continue
             meant = difflib.get_close_matches(name, lowered, n=1, cutoff=0.88)
             if meant:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from moldau.client.security import ClientSettings
 from moldau.core.ids import TopicPartition
+from moldau.spark import registry_names as registry
 from moldau.spark.clients.settings import USUAL_PATIENCE, Patience, client_settings
 from moldau.spark.offsets.bounds import (
     EARLIEST,
@@ -24,6 +25,7 @@ from moldau.spark.offsets.bounds import (
 from moldau.spark.option_values import OptionError, OptionValues, wrong_option
 from moldau.spark.reading.admission import Admission
 from moldau.spark.reading.narrowing import Narrowing, narrowing_from
+from moldau.spark.registry_refusals import refuse_on_reading, refuse_unsupported
 
 Parsed = TypeVar("Parsed")
 
@@ -33,7 +35,7 @@ STARTS = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 ENDS = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 FORMATS = (
     "keyFormat", "valueFormat", "keySchema", "valueSchema", "keyAvroSchema", "valueAvroSchema", "onError",
-    "deadLetterTopic",
+    "deadLetterTopic", *registry.ALL,
 )  # fmt: skip
 PREFIXES = ("groupIdPrefix", "transactionalIdPrefix")
 SOURCE_OPTIONS = (
@@ -43,7 +45,7 @@ SOURCE_OPTIONS = (
     *PREFIXES, "groupId", "queryName", "commitOffsets", "reader", "inferenceRecords",
     "readAnew", NARROWING,
 )  # fmt: skip
-SINK_FORMATS = ("keyFormat", "valueFormat", "keyAvroSchema", "valueAvroSchema")
+SINK_FORMATS = ("keyFormat", "valueFormat", "keyAvroSchema", "valueAvroSchema", *registry.ALL)
 SINK_OPTIONS = (
     "topic", "delivery", "queryId", "batchId", "writer", "topicPartitions", "topicReplicationFactor", *PREFIXES,
     *SINK_FORMATS,
@@ -67,6 +69,12 @@ class Subscription:
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     places: tuple[TopicPartition, ...] = ()
+
+    @property
+    def only_topic(self) -> str | None:
+        """Where no other can ever be read."""
+        names = {*self.topics, *(place.topic for place in self.places)}
+        return names.pop() if len(names) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,8 @@ class SinkOptions:
 
 def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     values = OptionValues(options)
+    refuse_unsupported(values.by_name)
+    refuse_on_reading(values.by_name)
     values.refuse_misspelled(KNOWN)
     client = client_settings(values, side="consumer")
     group_id = dict(client).get("group.id")
@@ -142,7 +152,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
         commits_offsets=values.boolean("commitOffsets", default=True),
         reader=values.choice("reader", ("auto", "librdkafka"), default="auto"),
         inference_records=values.positive("inferenceRecords") or INFERENCE_RECORDS,
-        formats=_formats(values, FORMATS),
+        formats=_formats(values, FORMATS, _subscription(values).only_topic),
         patience=_patience(values),
         narrowing=_parsed_narrowing(values),
         reads_anew=values.boolean("readAnew", default=False),
@@ -151,6 +161,7 @@ def source_options(options: Mapping[str, str], *, streaming: bool) -> SourceOpti
 
 def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
     values = OptionValues(options)
+    refuse_unsupported(values.by_name)
     values.refuse_misspelled(KNOWN)
     batch = _batch_number(values)
     is_repeatable = streaming or batch is not None
@@ -160,7 +171,7 @@ def sink_options(options: Mapping[str, str], *, streaming: bool) -> SinkOptions:
         delivery=values.choice(
             "delivery", (AT_LEAST_ONCE, EXACTLY_ONCE), default=EXACTLY_ONCE if is_repeatable else AT_LEAST_ONCE
         ),
-        formats=_formats(values, SINK_FORMATS),
+        formats=_formats(values, SINK_FORMATS, values.text("topic") or None),
         writer=values.choice("writer", ("auto", "librdkafka"), default="auto"),
         group_prefix=values.text("groupIdPrefix") or GROUP_PREFIX,
         transactional_prefix=values.text("transactionalIdPrefix") or GROUP_PREFIX,
@@ -180,8 +191,13 @@ def _batch_number(values: OptionValues) -> int | None:
     return int(text)
 
 
-def _formats(values: OptionValues, names: Sequence[str]) -> dict[str, str]:
-    return {name: str(values.text(name)) for name in values.given(names)}
+def _formats(values: OptionValues, names: Sequence[str], topic: str | None) -> dict[str, str]:
+    """With `topic`, the only one, for subjects that are named after it."""
+    found = {name: str(values.text(name)) for name in values.given(names)}
+    login = {name: value.strip() for name, value in values.by_name.items() if registry.is_about_registries(name)}
+    if login and topic is not None:
+        found |= {f"{side}{registry.TOPIC}": topic for side in ("key", "value")}
+    return {**found, **login}
 
 
 def _patience(values: OptionValues) -> Patience:

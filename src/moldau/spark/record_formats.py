@@ -12,9 +12,11 @@ from pyspark.sql.types import DataType, StructType
 
 from moldau.spark.columns import HEADERS, RAW_SCHEMA
 from moldau.spark.dead_letters.letters import Letter
-from moldau.spark.formats import DEFAULT_FORMAT, Decoder, Side, decoder_of, json_decoder, wants_inference
+from moldau.spark.formats import DEFAULT_FORMAT, Decoded, Decoder, Side, decoder_of, json_decoder, wants_inference
+from moldau.spark.formats.interface import FramedDecoder
 from moldau.spark.formats.schema_text import from_spark_json
 from moldau.spark.option_values import OptionError
+from moldau.spark.registry_names import SCHEMA_ID
 
 SIDES: tuple[Side, ...] = ("key", "value")
 # What a letter keeps of a record; all of it is read where letters are written.
@@ -41,6 +43,9 @@ class RecordFormats:
         if not self.decoders:
             return self.columns
         needed = LETTER_COLUMNS if keeps_letters else ("offset",)
+        if any(isinstance(decoder, FramedDecoder) for decoder in self.decoders.values()):
+            needed = (*needed, HEADERS)
+        needed = tuple(dict.fromkeys((*needed, *self.decoders)))
         return (*self.columns, *(name for name in needed if name not in self.columns))
 
     def decode(self, raw: pa.RecordBatch) -> Typed:
@@ -48,7 +53,7 @@ class RecordFormats:
         reasons: dict[int, str] = {}
         typed: dict[str, pa.Array] = {}
         for name, decoder in self.decoders.items():
-            decoded = decoder.decode(raw.column(name))
+            decoded = _decoded(decoder, raw, name)
             typed[name] = decoded.values
             if decoded.failed is not None:
                 rows = np.flatnonzero(decoded.failed.to_numpy(zero_copy_only=False)).tolist()
@@ -61,6 +66,12 @@ class RecordFormats:
             return Typed(batch, [])
         fits = pa.array([row not in reasons for row in range(raw.num_rows)], pa.bool_())
         return Typed(batch.filter(fits), [letter_of(raw, row, reasons[row]) for row in sorted(reasons)])
+
+
+def _decoded(decoder: Decoder, raw: pa.RecordBatch, name: str) -> Decoded:
+    if isinstance(decoder, FramedDecoder):
+        return decoder.decode_framed(raw.column(name), raw.column(HEADERS))
+    return decoder.decode(raw.column(name))
 
 
 def letter_of(raw: pa.RecordBatch, row: int, reason: str) -> Letter:
@@ -89,6 +100,7 @@ def sides_to_infer(options: Mapping[str, str]) -> list[Side]:
 def record_formats(schema: StructType, options: Mapping[str, str]) -> RecordFormats:
     """The decoders of a read with this schema: what was inferred, or what the user asked for, is in the schema."""
     decoders: dict[str, Decoder] = {}
+    options = pinned(schema, options)
     for side in SIDES:
         name = format_name(options, side)
         inferred = wants_inference(name, options, side=side)
@@ -99,34 +111,50 @@ def record_formats(schema: StructType, options: Mapping[str, str]) -> RecordForm
     return RecordFormats(columns=tuple(schema.names), decoders=decoders)
 
 
+def pinned(schema: StructType, options: Mapping[str, str]) -> Mapping[str, str]:
+    """With the ids of the schemas that the columns were made of, wherever a later version has become the latest."""
+    ids = {
+        f"{side}{SCHEMA_ID}": str(schema[side].metadata[SCHEMA_ID])
+        for side in SIDES
+        if side in schema.names and SCHEMA_ID in (schema[side].metadata or {})
+    }
+    return {**options, **ids} if ids else options
+
+
 def arrow_type_of(data_type: DataType, *, column: str) -> pa.DataType:
     """Our parser of Spark's JSON instead of Spark's own conversion, so that a schema has one meaning everywhere."""
     return from_spark_json(json.loads(data_type.json()), place=f"column {column}")
 
 
-def typed_schema(raw: StructType, types: Mapping[str, pa.DataType]) -> StructType:
-    """The columns of a read, with the types of the decoded ones."""
+def typed_schema(raw: StructType, types: Mapping[str, pa.DataType], ids: Mapping[str, int]) -> StructType:
+    """The columns of a read, with the types of the decoded ones; `ids` are of schemas that a registry has."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField
 
     return StructType(
         [
-            StructField(field.name, from_arrow_type(types[field.name])) if field.name in types else field
+            StructField(
+                field.name,
+                from_arrow_type(types[field.name]),
+                metadata={SCHEMA_ID: ids[field.name]} if field.name in ids else None,
+            )
+            if field.name in types
+            else field
             for field in raw.fields
         ]
     )
 
 
-def decoded_types(options: Mapping[str, str], inferred: Mapping[Side, pa.DataType]) -> dict[str, pa.DataType]:
-    """The types of the sides whose format is not binary, of the options or of what was inferred."""
-    types: dict[str, pa.DataType] = {}
+def sides_decoders(options: Mapping[str, str], inferred: Mapping[Side, pa.DataType]) -> dict[str, Decoder]:
+    """Of the sides whose format is not binary, by the options or by what was inferred."""
+    decoders: dict[str, Decoder] = {}
     for side in SIDES:
         name = format_name(options, side)
         if side in inferred:
-            types[side] = inferred[side]
+            decoders[side] = json_decoder(inferred[side], side=side)
         elif name.lower() != DEFAULT_FORMAT:
-            types[side] = decoder_of(name, options, side=side).arrow_type
-    return types
+            decoders[side] = decoder_of(name, options, side=side)
+    return decoders
 
 
 def check_asked(schema: StructType, known: StructType) -> None:

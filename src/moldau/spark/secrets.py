@@ -9,7 +9,7 @@ REFERENCE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 HIDDEN = "***"
 _NAME = (
     r"password|passwd|secret|jaas\.config|oauthbearer\.config|\.pem\b|ssl\.keystore\.key\b|token\b|access[._]?key|"
-    r"account\.key|private[._]?key"
+    r"account\.key|private[._]?key|user\.info"
 )
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 # `postgresql://user:password@host`; `some.password = 'value'` of options and connection strings, and the same in JSON.

@@ -108,6 +108,12 @@ def test_what_would_harm_if_it_did_nothing_is_refused(name: str, value: str, tol
             settings(side, **{name: value})
 
 
+def test_a_delegation_token_is_refused() -> None:
+    login = 'ScramLoginModule required username="id" password="hmac" tokenauth="true";'
+    with pytest.raises(OptionError, match="logs in by no delegation token"):
+        settings("consumer", **{"sasl.jaas.config": login})
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -187,7 +193,9 @@ def test_every_option_that_is_parsed_is_used(options: type[SourceOptions] | type
     texts = {node.value for node in nodes_of_readers() if isinstance(node, ast.Constant)}
     for name in FORMATS:
         # Formats look for their options by the name without the side.
-        assert {name.lower(), name.removeprefix("key").removeprefix("value")} & texts, f"nothing reads {name}"
+        assert {name.lower(), name.removeprefix("key").removeprefix("value").removeprefix(".")} & texts, (
+            f"nothing reads {name}"
+        )
 
 
 def test_offsets_are_asked_for_as_often_as_the_user_says() -> None:

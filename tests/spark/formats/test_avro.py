@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from moldau.spark.formats import Decoder, EncodingFailed, FormatError, decoder_of, encoder_of
 from moldau.spark.formats.avro.decoder import AvroDecoder
 from moldau.spark.formats.avro.encoder import AvroEncoder, derived_schema
-from moldau.spark.formats.avro.schema import parse_avro_schema
+from moldau.spark.formats.avro.schema import parse_avro_schema, parse_writer
 from tests.spark.formats.types import columns
 
 ORDER: dict[str, Any] = {
@@ -134,9 +134,7 @@ def test_a_record_of_an_older_schema_is_read_by_the_newer() -> None:
         "name": "R",
         "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": "int", "default": 5}],
     }
-    made = AvroDecoder(
-        parse_avro_schema(json.dumps(newer), place=place), "value", parse_avro_schema(json.dumps(older), place=place)
-    )
+    made = AvroDecoder(parse_avro_schema(json.dumps(newer), place=place), "value", parse_writer(json.dumps(older)))
     found = made.decode(pa.array([written({"a": 1, "gone": "x"}, older)]))
     assert found.values.to_pylist() == [{"a": 1, "b": 5}]
 

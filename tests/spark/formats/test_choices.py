@@ -22,7 +22,7 @@ from tests.spark.formats.types import structs
 def test_an_unknown_format_lists_what_there_is() -> None:
     with pytest.raises(FormatError, match=r"option valueFormat = 'xml': allowed is one of binary, string, json, avro"):
         decoder_of("xml", {}, side="value")
-    with pytest.raises(FormatError, match="option keyFormat = 'protobuf'"):
+    with pytest.raises(FormatError, match=r"schema\.registry\.url is missing: keyFormat=protobuf"):
         encoder_of("protobuf", {}, side="key")
 
 

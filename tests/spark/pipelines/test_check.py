@@ -6,9 +6,10 @@ import pytest
 
 from moldau.spark.pipelines.check import check
 from moldau.spark.pipelines.language.grammar import parse
-from moldau.spark.pipelines.running.frames.sources import topic_options
+from moldau.spark.pipelines.running.frames.sources import starting_at, topic_options
 
 SOUND = "create stream a from topic 'a'; create sink s into topic 'out' as select * from a"
+XML = "valueFormat = xml, valueSchema = 'id int'"
 
 
 def problems(source: str) -> list[str]:
@@ -25,6 +26,50 @@ def test_prefixes_of_the_pipeline_are_those_of_its_topics() -> None:
     for endpoint in (plan.sources[0].endpoint, plan.sinks[0].endpoint):
         options = topic_options(endpoint, plan)
         assert (options["groupIdPrefix"], options["transactionalIdPrefix"]) == ("team", "team-tx")
+
+
+def test_a_quick_check_asks_no_registry() -> None:
+    by_registry = SOUND.replace("topic 'a'", "topic 'a' with (valueFormat = protobuf)")
+    by_registry = by_registry.replace("topic 'out'", "topic 'out' with (valueFormat = avro)")
+    assert problems(f"set schema.registry.url = 'http://127.0.0.1:1'; {by_registry}") == []
+    assert problems(by_registry) == [
+        "p.sql:1: a: option schema.registry.url is missing: valueFormat=protobuf is for records of a registry"
+    ]
+    (wrong, also) = problems(f"set schema.registry.url = 'x://y'; {by_registry}")
+    assert "a: Invalid URL 'x://y' of a schema registry" in wrong
+    assert "sink s: Invalid URL" in also
+    unknown = problems(f"set schema.registry.url = 'http://x'; set schema.registry.colour = red; {by_registry}")
+    assert "Unknown setting 'colour' of the schema registry" in unknown[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("set kafka.sesion.timeout = 5;", 'a: options kafka.*: No such configuration property: "sesion.timeout"'),
+        (
+            "set kafka.acks = many;",
+            'sink s: options kafka.*: Invalid value for configuration property "request.required.acks"',
+        ),
+        (
+            "set kafka.security.protocol = plain;",
+            'Invalid value "plain" for configuration property "security.protocol"',
+        ),
+    ],
+)
+def test_the_client_library_judges_its_settings(settings: str, said: str) -> None:
+    plan = parse(f"{settings} {SOUND}", "p.sql", name="p")
+    assert check(plan) == []
+    assert any(said in str(problem) for problem in check(plan, asks_library=True)), check(plan, asks_library=True)
+
+
+@pytest.mark.parametrize("key", ["auto.offset.reset", "ksql.streams.auto.offset.reset"])
+@pytest.mark.parametrize("value", ["earliest", "latest"])
+def test_streams_begin_where_ksqls_setting_says(key: str, value: str) -> None:
+    plan = parse(f"SET '{key}'='{value}'; {SOUND}", "p.sql", name="p")
+    assert check(plan) == []
+    assert starting_at({}, {}, plan) == {"startingOffsets": value}
+    assert starting_at({"startingTimestamp": "5"}, {}, plan) == {"startingTimestamp": "5"}
+    assert starting_at({}, {"startingOffsets": "replayed"}, plan) == {"startingOffsets": "replayed"}
 
 
 @pytest.mark.parametrize(
@@ -49,13 +94,29 @@ def test_prefixes_of_the_pipeline_are_those_of_its_topics() -> None:
             "doesn't begin with sqlite_",
         ),
         (
-            SOUND.replace("topic 'a'", "topic 'a' with (valueFormat = xml)"),
-            "a: option valueFormat = 'xml': allowed is one",
+            SOUND.replace("topic 'a'", "topic 'a' with (valueFormat = yaml)"),
+            "a: option valueFormat = 'yaml': allowed is one",
         ),
         (
-            SOUND.replace("topic 'out'", "topic 'out' with (valueFormat = xml)"),
-            "sink s: option valueFormat = 'xml': allo",
+            SOUND.replace("topic 'out'", "topic 'out' with (valueFormat = yaml)"),
+            "sink s: option valueFormat = 'yaml': allo",
         ),
+        (SOUND.replace("topic 'a'", "topic 'a' with (valueFormat = xml)"), "valueFormat=xml needs a schema here"),
+        (
+            SOUND.replace("topic 'a'", f"topic 'a' with ({XML}, onError = shrug)"),
+            "onError = 'shrug': allowed is one of",
+        ),
+        (
+            SOUND.replace("topic 'a'", f"topic 'a' with ({XML}, deadLetterTopic = l)"),
+            "option deadLetterTopic: with valu",
+        ),
+        (SOUND.replace("topic 'a'", f"topic 'a' with ({XML}, xml.mode = x)"), "option xml.mode is not set here"),
+        (
+            SOUND.replace("topic 'a'", f"topic 'a' with ({XML}, keyFormat = xml)"),
+            "option keyFormat = 'xml': allowed is",
+        ),
+        (SOUND.replace("stream a from topic 'a'", f"table a from topic 'a' key id with ({XML})"), "xml is for streams"),
+        (f"set 'auto.offset.reset' = 'none'; {SOUND}", "setting auto.offset.reset = 'none': allowed are earliest and"),
         (f"set kafka.auto.offset.reset = latest; {SOUND}", "where a query begins is said by startingOffsets"),
         (SOUND.replace("topic 'a'", "topic 'a' with (startingOffsets = now)"), "startingOffsets = 'now'"),
         (SOUND.replace("topic 'a'", "topic 'a' with (onError = shrug)"), "onError = 'shrug': allowed is one of fail"),
@@ -68,6 +129,31 @@ def test_prefixes_of_the_pipeline_are_those_of_its_topics() -> None:
             SOUND.replace("topic 'out'", "topic 'out' with (topicPartitions = 0)"),
             "sink s: option topicPartitions = '0': allowed is a whole number above 0",
         ),
+        (SOUND.replace("topic 'out'", "delta 'out' with (colour = red)"), "sink s: option 'colour' is not known here"),
+        (SOUND.replace("topic 'out'", "delta 'out' with (targetFileSize = 0)"), "sink s: option targetFileSize = '0'"),
+        (SOUND.replace("topic 'out'", "delta 'out' with (delivery = x)"), "sink s: option delivery = 'x': allowed are"),
+        (SOUND.replace("topic 'out'", "iceberg 'a.b'"), "sink s: option warehouse is missing"),
+        (SOUND.replace("topic 'out'", "iceberg 'b' with (warehouse = 'w')"), "it takes NAMESPACE.TABLE"),
+        (SOUND.replace("topic 'out'", "database 'b'"), "sink s: option url is missing: for example postgresql://"),
+        (
+            SOUND.replace("topic 'out'", "database 'b' with (url = 'mysql://x')"),
+            "sink s: option url: 'mysql' is not kn",
+        ),
+        (
+            SOUND.replace("topic 'out'", "files 'b' with (format = xls)"),
+            "sink s: format 'xls' is unknown; allowed: par",
+        ),
+        (f"{SOUND}; create table t from files 't' with (format = xls)", "t: format 'xls' is unknown; allowed: parquet"),
+        (f"{SOUND}; create table t from delta 't' with (colour = red)", "t: option 'colour' is not known here"),
+        (
+            f"{SOUND}; create table t from topic 't' key id",
+            "t: there is no column id to be its key; its columns: value",
+        ),
+        (
+            f"{SOUND}; create table t from topic 't' key ib with (valueFormat = json, valueSchema = 'id int')",
+            "t: there is no column ib to be its key; its columns: id",
+        ),
+        (SOUND.replace("topic 'a'", "topic 'a' changes key id"), "a: change events need valueSchema: the columns of a"),
         (f"{SOUND}; expect e on s check (x) otherwise drop", "put it on what the sink reads"),
         (f"{SOUND}; expect e on a check () otherwise drop", "expectation e has no condition"),
         (f"{SOUND}; {'expect e on a check (x) otherwise drop;' * 2}", "more than one expectation e on a"),

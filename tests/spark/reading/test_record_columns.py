@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moldau.client.fetched import Aborted
 from moldau.core.ids import TopicPartition
 from moldau.spark.offsets.bounds import OffsetRange
-from moldau.spark.reading.fetching import PORTION_BYTES, Aborted, visible_batches
+from moldau.spark.reading.fetching import PORTION_BYTES, visible_batches
 from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, read_varints, to_batch
 from moldau.wire.batch import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, Codec, Record, build_batch, read_header
 from moldau.wire.messages.fetch import AbortedTransaction, PartitionData

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.debian import install
+
 INSTALLED = Path("/usr/lib/postgresql")
-INSTALL_S_MAX = 300
 
 
 def programs() -> Path | None:
@@ -25,17 +26,14 @@ def programs() -> Path | None:
 
 
 def installed_programs() -> Path:
-    found = programs()
-    if found is None and os.geteuid() == 0 and shutil.which("apt-get"):
+    if programs() is None and os.geteuid() == 0:
         # The package starts a cluster of its own at once unless told before.
         settings = Path("/etc/postgresql-common/createcluster.conf")
         if not settings.exists():
             settings.parent.mkdir(parents=True, exist_ok=True)
             settings.write_text("create_main_cluster = false\n")
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        install = "apt-get update -q && apt-get install -q -y --no-install-recommends postgresql"
-        subprocess.run(install, shell=True, env=environment, capture_output=True, timeout=INSTALL_S_MAX, check=False)
-        found = programs()
+    install("postgresql", is_there=lambda: programs() is not None)
+    found = programs()
     if found is None:
         pytest.skip("PostgreSQL is not installed, and only root can install it, with apt-get install postgresql")
     return found

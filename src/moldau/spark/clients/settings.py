@@ -115,6 +115,8 @@ def _random_partitions(value: str, _given: Mapping[str, str]) -> Mapping[str, st
 
 
 def _credentials(jaas: str) -> dict[str, str]:
+    if re.search(r'\btokenauth\s*=\s*"?true', jaas, re.IGNORECASE):
+        raise OptionError("option kafka.sasl.jaas.config: librdkafka logs in by no delegation token (tokenauth)")
     found = dict(re.findall(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"', jaas))
     if set(found) != {"username", "password"}:
         # The value is a secret and stays out of the message.

@@ -1,4 +1,4 @@
-"""Formats by name. A registry's formats will be more rows of these tables.
+"""Formats by name, plain or with a registry that knows their schemas.
 
 What a format needs is imported when it is chosen: every query starts Python processes, and waits for them.
 """
@@ -12,18 +12,32 @@ import pyarrow as pa
 
 from moldau.spark.formats.interface import Decoder, Encoder, FormatError, Side, SideOptions
 from moldau.spark.formats.plain import BinaryDecoder, BinaryEncoder, StringDecoder, StringEncoder
+from moldau.spark.registry_names import URL, WRITTEN_PREFIX, uses_registry
 
 DEFAULT_FORMAT = "binary"
+
+XML_HINT = (
+    "; XML is read and written as string, with Spark's from_xml and to_xml, and so is valueFormat=xml in pipelines"
+)
 
 Made = TypeVar("Made")
 
 
 def decoder_of(format_name: str, options: Mapping[str, str], *, side: Side) -> Decoder:
     """The decoder that `keyFormat` or `valueFormat` names; FormatError says what is wrong with the options."""
+    if uses_registry(format_name, options):
+        from moldau.spark.formats.registry.decoder import registry_decoder
+        from moldau.spark.formats.registry.options import subject_options
+
+        return registry_decoder(subject_options(format_name, SideOptions(side, options)))
     return _chosen(DECODERS, format_name, side=side)(SideOptions(side, options))
 
 
 def encoder_of(format_name: str, options: Mapping[str, str], *, side: Side) -> Encoder:
+    if uses_registry(format_name, options) or SideOptions(side, options).get(WRITTEN_PREFIX) is not None:
+        from moldau.spark.formats.registry.encoder import registry_encoder
+
+        return registry_encoder(format_name, SideOptions(side, options))
     return _chosen(ENCODERS, format_name, side=side)(SideOptions(side, options))
 
 
@@ -36,13 +50,18 @@ def json_decoder(asked: pa.DataType, *, side: Side) -> Decoder:
 
 def wants_inference(format_name: str, options: Mapping[str, str], *, side: Side) -> bool:
     """Whether the schema has to be looked for in the topic; the schema that is found is given as an option then."""
-    return format_name.lower() == "json" and SideOptions(side, options).get("Schema") is None
+    if format_name.lower() != "json" or uses_registry(format_name, options):
+        return False
+    return SideOptions(side, options).get("Schema") is None
 
 
 def _chosen(table: Mapping[str, Callable[[SideOptions], Made]], format_name: str, *, side: Side) -> Callable[..., Made]:
     made = table.get(format_name.strip().lower())
     if made is None:
-        raise FormatError(f"option {side}Format = {format_name!r}: allowed is one of {', '.join(table)}")
+        if format_name.strip().lower() == "protobuf":
+            raise FormatError(f"option {URL} is missing: {side}Format=protobuf is for records of a registry")
+        hint = XML_HINT if format_name.strip().lower() == "xml" else ""
+        raise FormatError(f"option {side}Format = {format_name!r}: allowed is one of {', '.join(table)}{hint}")
     return made
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,12 +54,37 @@ class Decoder(Protocol):
     def decode(self, column: pa.BinaryArray) -> Decoded: ...
 
 
+@runtime_checkable
+class FramedDecoder(Protocol):
+    """Of records that name their schema: in front of the payload, or in a header."""
+
+    @property
+    def arrow_type(self) -> pa.DataType: ...
+
+    @property
+    def reader_id(self) -> int | None:
+        """Of the schema that the columns are made of, where the registry knows it."""
+        ...
+
+    def decode(self, column: pa.BinaryArray) -> Decoded: ...
+
+    def decode_framed(self, column: pa.BinaryArray, headers: pa.Array | None) -> Decoded: ...
+
+
 class Encoder(Protocol):
     def check(self, arrow_type: pa.DataType) -> None:
         """Raises FormatError if a column of this type can't be encoded: the driver asks before anything runs."""
         ...
 
     def encode(self, column: pa.Array) -> pa.BinaryArray: ...
+
+
+@runtime_checkable
+class HeaderEncoder(Protocol):
+    """Of records that may name their schema in a header, which is the same for all of a write."""
+
+    @property
+    def header(self) -> tuple[str, bytes] | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from moldau.spark.option_values import OptionError
-from moldau.spark.pipelines.plan import Connector, Kind, Location, Output, Plan, Sink, Source, Violation
-from moldau.spark.pipelines.topic_options import wrong_sink_option, wrong_source_option
+from moldau.spark.pipelines.plan import (
+    STARTING,
+    STARTS,
+    Connector,
+    Kind,
+    Location,
+    Output,
+    Plan,
+    Sink,
+    Source,
+    Violation,
+)
+from moldau.spark.pipelines.running.frames.sources import CLIENT_PREFIXES
+from moldau.spark.pipelines.table_options import wrong_table_sink, wrong_table_source
+from moldau.spark.pipelines.topic_options import settings_by_library, wrong_sink_option, wrong_source_option
 from moldau.spark.tables.databases.table_names import writable_table
 
 SETTINGS = {
@@ -18,9 +31,10 @@ SETTINGS = {
     "state": "the folder or URL of the running pipeline's status and lock",
     "groupIdPrefix": "how the names of groups begin",
     "transactionalIdPrefix": "how transactional ids begin",
+    STARTING: "where streams begin: earliest, the default, or latest",
 }
 TOPICS = (Connector.TOPIC, Connector.PATTERN)
-SETTING_PREFIXES = ("spark.", "kafka.")
+SETTING_PREFIXES = ("spark.", *CLIENT_PREFIXES)
 
 
 class Problem(NamedTuple):
@@ -32,8 +46,8 @@ class Problem(NamedTuple):
         return f"{self.place}: {'' if self.is_error else 'warning: '}{self.message}"
 
 
-def check(plan: Plan) -> list[Problem]:
-    """In the order of the file."""
+def check(plan: Plan, *, asks_library: bool = False) -> list[Problem]:
+    """In the order of the file. The client library judges its settings where a run would be on this machine too."""
     found = [
         *_settings(plan),
         *_names(plan),
@@ -41,7 +55,8 @@ def check(plan: Plan) -> list[Problem]:
         *_cycles(plan),
         *(problem for source in plan.sources for problem in _source(source)),
         *(problem for sink in plan.sinks for problem in _sink(sink)),
-        *_topic_options(plan),
+        *_topic_options(plan, asks_library=asks_library),
+        *_table_options(plan),
         *_expectations(plan),
         *_dead_letters(plan),
         *_unused(plan),
@@ -58,6 +73,9 @@ def _settings(plan: Plan) -> Iterator[Problem]:
         if key not in SETTINGS and not key.startswith(SETTING_PREFIXES):
             allowed = ", ".join((*SETTINGS, *(f"{prefix}*" for prefix in SETTING_PREFIXES)))
             yield Problem(where, f"setting {key} is unknown; allowed: {allowed}")
+    if plan.starts_at not in STARTS:
+        wrong = f"setting {STARTING} = {plan.settings[STARTING]!r}: allowed are {' and '.join(STARTS)}"
+        yield Problem(where, f"{wrong}; a stream's startingOffsets takes offsets, startingTimestamp a time")
     if not plan.sinks:
         yield Problem(where, "nothing is written anywhere: a pipeline needs a CREATE SINK, or a sink in Python")
 
@@ -132,14 +150,24 @@ def _sink(sink: Sink) -> Iterator[Problem]:
         yield Problem(sink.place, f"sink {sink.name}: OUTPUT COMPLETE would add all rows with every batch; use UPSERT")
 
 
-def _topic_options(plan: Plan) -> Iterator[Problem]:
+def _topic_options(plan: Plan, *, asks_library: bool) -> Iterator[Problem]:
+    judges = [settings_by_library] if asks_library else []
     for source in plan.sources:
-        wrong = wrong_source_option(source, plan) if source.endpoint.connector in TOPICS else None
+        wrong = wrong_source_option(source, plan, *judges) if source.endpoint.connector in TOPICS else None
         if wrong:
             yield Problem(source.place, f"{source.name}: {wrong}")
     for sink in plan.sinks:
-        wrong = wrong_sink_option(sink, plan) if sink.endpoint.connector is Connector.TOPIC else None
+        wrong = wrong_sink_option(sink, plan, *judges) if sink.endpoint.connector is Connector.TOPIC else None
         if wrong:
+            yield Problem(sink.place, f"sink {sink.name}: {wrong}")
+
+
+def _table_options(plan: Plan) -> Iterator[Problem]:
+    for source in plan.sources:
+        if wrong := wrong_table_source(source):
+            yield Problem(source.place, f"{source.name}: {wrong}")
+    for sink in plan.sinks:
+        if wrong := wrong_table_sink(sink):
             yield Problem(sink.place, f"sink {sink.name}: {wrong}")
 
 

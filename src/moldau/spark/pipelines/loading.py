@@ -12,6 +12,7 @@ from typing import TypeVar
 from moldau.spark.pipelines.building import Pipeline
 from moldau.spark.pipelines.language.grammar import parse
 from moldau.spark.pipelines.plan import Connector, Endpoint, Location, PipelineError, Plan, Sink, Source
+from moldau.spark.pipelines.xml_values import with_rules
 from moldau.spark.secrets import missing_variables, with_variables
 
 SQLITE = "sqlite:///"
@@ -28,7 +29,7 @@ def load(path: Path, settings: Mapping[str, str] | None = None) -> Plan:
         raise PipelineError(Location(path.name, 1), "a pipeline's file ends in .sql or .py")
     said = {**plan.settings, **(settings or {})}
     plan = replace(plan, name=said.get("name", plan.name), settings=said)
-    return _beside(plan, path.resolve().parent)
+    return with_rules(_beside(plan, path.resolve().parent))
 
 
 def files_of(path: Path) -> list[Path]:

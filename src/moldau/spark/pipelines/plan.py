@@ -8,6 +8,8 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 LETTERS_SUFFIX = ".dead-letters"
+STARTING = "auto.offset.reset"  # ksqlDB's name for where streams begin
+STARTS = ("earliest", "latest")
 
 
 class Location(NamedTuple):
@@ -171,6 +173,11 @@ class Plan:
         """Its file as a whole: settings do not know their lines."""
         said = next((one.place.file for one in (*self.relations(), *self.sinks)), self.name)
         return Location(said, 1)
+
+    @property
+    def starts_at(self) -> str:
+        """Where streams begin that do not say so themselves: with the oldest record, so that a result lacks nothing."""
+        return self.settings.get(STARTING, STARTS[0]).strip().lower()
 
     def relations(self) -> Iterator[Source | View]:
         """What queries can read by name."""

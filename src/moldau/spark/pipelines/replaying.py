@@ -26,7 +26,7 @@ def replay_of(plan: Plan, starting: Mapping[str, str]) -> Iterator[Replayed]:
         if source.kind is not Kind.STREAM:
             continue
         subscribe = "subscribePattern" if source.endpoint.connector is Connector.PATTERN else "subscribe"
-        said = starting_at(topic_options(source.endpoint, plan), starting) | {subscribe: source.endpoint.location}
+        said = starting_at(topic_options(source.endpoint, plan), starting, plan) | {subscribe: source.endpoint.location}
         options = source_options(said, streaming=True)
         cluster = Cluster(options.client)
         places = cluster.places(options.subscription)

@@ -19,7 +19,7 @@ from moldau.spark.options import SourceOptions
 from moldau.spark.reading.data_loss import Loss, losses_between, raise_or_warn
 from moldau.spark.reading.splitting import late_shares, ranges_between, split
 from moldau.spark.reading.task_ranges import TaskReading, late_tasks, task_ranges
-from moldau.spark.reading.typed_columns import check_schema
+from moldau.spark.reading.typed_columns import check_schema, pinned_options
 from moldau.spark.workers import ArrivesInWorkers
 
 
@@ -36,6 +36,7 @@ class MoldauReader(ArrivesInWorkers, DataSourceReader):
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         check_schema(schema, options)
+        options = pinned_options(schema, options)
         self.options = options
         self.reading = TaskReading(options, schema, job=f"batch-{uuid.uuid4().hex}")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from moldau.client.fetched import Aborted
 from moldau.client.security import FOLLOWED as SECURITY_SETTINGS
 from moldau.client.security import ClientSettings, can_secure
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
@@ -23,7 +24,6 @@ from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, to_ba
 from moldau.wire.batch import HEADER_BYTES, BatchHeader, batches, payload, verify_crc
 from moldau.wire.compression import Codec
 from moldau.wire.messages.fetch import (
-    AbortedTransaction,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -194,19 +194,3 @@ def _records_at(header: BatchHeader, start: int, end: int) -> RecordsAt:
         base_timestamp_ms=header.base_timestamp,
         append_timestamp_ms=header.max_timestamp if header.is_log_append_time else None,
     )
-
-
-class Aborted:
-    """Which batches of one answer belong to transactions that were aborted, or are no records at all."""
-
-    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
-        self.coming = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
-        self.open: set[int] = set()
-
-    def hides(self, header: BatchHeader) -> bool:
-        while self.coming and self.coming[-1].first_offset <= header.last_offset:
-            self.open.add(self.coming.pop().producer_id)
-        if header.is_control:
-            self.open.discard(header.producer_id)
-            return True
-        return header.is_transactional and header.producer_id in self.open

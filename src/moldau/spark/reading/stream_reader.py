@@ -33,7 +33,7 @@ from moldau.spark.reading.data_loss import raise_or_warn
 from moldau.spark.reading.readable import readable
 from moldau.spark.reading.splitting import ranges_between, split
 from moldau.spark.reading.task_ranges import TaskReading, task_ranges
-from moldau.spark.reading.typed_columns import check_schema
+from moldau.spark.reading.typed_columns import check_schema, pinned_options
 from moldau.spark.workers import ArrivesInWorkers
 
 # After a change of leaders a broker may for a moment know an earlier end than one that was told before.
@@ -57,6 +57,7 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         check_schema(schema, options)
+        options = pinned_options(schema, options)
         self.options = options
         self.reading = TaskReading(options, schema, job="stream")
         self.rejections = RejectionCounts(rejection_rules(options.formats), options.client)

@@ -8,6 +8,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from moldau.spark.registry_names import URL, login_of
+from moldau.spark.sql.refusals import Refused
+
 LOOKED_AT = 1_000  # of all partitions together
 WAIT_S = 5.0
 
@@ -31,6 +34,30 @@ def options_of(values: list[bytes | None]) -> dict[str, str]:
 
     schema = from_arrow_schema(infer_json(values).schema)
     return {"valueFormat": "json", "valueSchema": schema.json()} if schema.fields else {"valueFormat": "string"}
+
+
+def registry_options(values: Iterable[bytes | None], settings: Mapping[str, str]) -> dict[str, str]:
+    """How to read values by the registry that the session knows; nothing where it knows none, or not their schemas.
+
+    Raises Refused where the registry does not answer: columns must not depend on that.
+    """
+    if not settings.get(URL):
+        return {}
+    from moldau.schemas.framing import read_id
+    from moldau.schemas.model import InvalidValue
+    from moldau.schemas.registry_client import RegistryError, RegistryUnreachable
+    from moldau.spark.formats.interface import FormatError
+    from moldau.spark.formats.registry.options import client_of
+
+    try:
+        client = client_of(login_of(settings))
+        ids = {read_id(value)[0] for value in values if value is not None}
+        types = {(client.by_id(one) if isinstance(one, int) else client.by_guid(one)).schema.type for one in ids}
+    except (RegistryUnreachable, FormatError) as wrong:
+        raise Refused(str(wrong)) from None
+    except (InvalidValue, RegistryError):
+        return {}
+    return {"valueFormat": types.pop().lower()} if len(types) == 1 else {}
 
 
 def newest_values(client: Mapping[str, Any], topic: str) -> list[bytes | None]:

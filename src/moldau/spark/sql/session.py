@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from moldau.spark.options import NARROWING
 from moldau.spark.pipelines.language.cursor import Cursor
-from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.language.grammar import KSQL_PREFIX, parse
 from moldau.spark.pipelines.language.queries import inputs_of
 from moldau.spark.pipelines.language.tokens import Statement, statements_of
-from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, Location, PipelineError, Plan, Source
+from moldau.spark.pipelines.plan import STARTING, Connector, Endpoint, Kind, Location, PipelineError, Plan, Source
 from moldau.spark.pipelines.running.frames import sources
 from moldau.spark.pipelines.running.frames.plan_frames import Frames
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 from moldau.spark.reading.narrowing import Narrowing
+from moldau.spark.registry_names import PREFIX as REGISTRY_PREFIX
 from moldau.spark.secrets import is_secret, reference_of
 from moldau.spark.sql.conditions import narrowing_of
 from moldau.spark.sql.following import following
-from moldau.spark.sql.peeking import newest_values, options_of
+from moldau.spark.sql.peeking import newest_values, options_of, registry_options
 from moldau.spark.sql.refusals import Refused
 from moldau.spark.sql.small_topics import Records, small_records
 from moldau.spark.sql.staying import StayingStreams
@@ -101,15 +102,18 @@ class SqlSession:
 
     def _set(self, cursor: Cursor) -> Result:
         """Spark's own settings; what others know by this statement is explained."""
-        place, key = cursor.place, cursor.name_or_text("a setting's name")
+        place, key = cursor.place, cursor.name_or_text("a setting's name").removeprefix(KSQL_PREFIX)
         cursor.expect_sign("=")
         value = cursor.value("the setting's value")
         cursor.end()
-        if key == "auto.offset.reset" and value.lower() == "earliest":
+        if key == STARTING and value.lower() == "earliest":
             return Result(message="a question reads from the oldest record on, and so does --follow: nothing to set")
+        if key.startswith(REGISTRY_PREFIX):
+            self._plan = replace(self._plan, settings={**self._plan.settings, key: value})
+            return Result(message=f"{key} is set: topics are read by their schemas in the registry")
         if not key.startswith("spark."):
-            hint = "say where to begin by a condition on _timestamp or _offset" if key == "auto.offset.reset" else ""
-            raise PipelineError(place, f"{key} is not set here: {hint or 'allowed are the settings of Spark, spark.*'}")
+            hint = "say where to begin by a condition on _timestamp or _offset" if key == STARTING else ""
+            raise PipelineError(place, f"{key} is not set here: {hint or ALLOWED}")
         try:
             self._open().spark.conf.set(key, value)
         except spark_failures() as wrong:
@@ -196,7 +200,8 @@ class SqlSession:
         topics = self._topics()
         if name not in topics:
             raise _unknown(name, topics)
-        options = options_of(newest_values(self._client, name))
+        values = newest_values(self._client, name)
+        options = registry_options(values, self._plan.settings) or options_of(values)
         return Source(name, Kind.STREAM, Endpoint(Connector.TOPIC, name, options), Location(HERE, 1))
 
     def _read(self, source: Source, records: Records | None = None) -> DataFrame:
@@ -261,6 +266,7 @@ def _settle(future: Future[Opened], make: Callable[[], Opened]) -> None:
         future.set_exception(wrong)
 
 
+ALLOWED = "allowed are the settings of Spark, spark.*, and of a registry, schema.registry.*"
 DEFINITIONS = ("create stream", "create table", "create view", "create sink")
 
 

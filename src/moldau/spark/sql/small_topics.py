@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
+from moldau.schemas.registry_client import RegistryError
 from moldau.spark.pipelines.plan import Plan, Source
 from moldau.spark.pipelines.running.frames.sources import topic_options
 
@@ -49,6 +50,6 @@ def small_records(source: Source, plan: Plan) -> Records | None:
                 batches.append(batch)
                 if sum(one.nbytes for one in batches) > BYTES_MAX:
                     return None
-    except (ValueError, RuntimeError, KafkaException):
+    except (ValueError, RuntimeError, KafkaException, RegistryError):
         return None
     return Records(pa.Table.from_batches(batches), schema) if batches else None

@@ -25,6 +25,13 @@ SHARED_OPTIONS = (
     "mergeSchema",
 )
 LAKE_OPTIONS = ("partitionBy", "targetFileSize")
+# What each kind of table has of its own, and how the names begin that are passed on to its library.
+DELTA_OPTIONS = ("path", *LAKE_OPTIONS)
+STORAGE_PREFIX = "storage."
+ICEBERG_OPTIONS = ("table", "warehouse", "catalog", *LAKE_OPTIONS)
+CATALOG_PREFIX = "catalog."
+DATABASE_OPTIONS = ("url", "dbtable")
+URL_EXAMPLE = "postgresql://user@host/shop or sqlite:///data/shop.db"
 # What change-data-capture envelopes call the end of a row.
 DELETE_WHEN_DEFAULT = "d,delete"
 SIZE_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}

@@ -250,6 +250,19 @@ def noted_tasks(settings: ClientSettings, group: str, batch: int, topic: str | N
     return found
 
 
+def noted_schemas(settings: ClientSettings, group: str, batch: int, topic: str) -> dict[str, int]:
+    """A registry's ids that a batch was begun with, by side; none where none of its rows is committed."""
+    asked = admin_client(settings).list_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(group)], request_timeout=ANSWER_S_MAX
+    )
+    for each in asked[group].result().topic_partitions:
+        if each.topic == topic and each.offset == batch:
+            found = done_of(batch, each.metadata).schemas
+            if found:
+                return found
+    return {}
+
+
 def noted(settings: ClientSettings, slot: NoteSlot, topic: str, *, in_any_topic: bool) -> NotedBatch | None:
     """The newest batch at a slot; where rows name their topics, it may stand under any of them."""
     # The second call brings the process down while the group has no coordinator: the first one waits for it.

@@ -149,7 +149,7 @@ def _new_sender(settings: ClientSettings) -> PlainSender:
 
 
 def _send(rows: Iterable[pa.RecordBatch], brokers: PlainBrokers, sender: PlainSender, shape: RowsToRecords) -> Written:
-    written = Written()
+    written = Written(schemas=shape.schemas)
     brokers.look_again()
     try:
         for batch in rows:

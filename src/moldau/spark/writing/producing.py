@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -68,12 +68,14 @@ class Written:
     """What went out: what tells whether a batch that is run again is the same batch, in whatever order its rows come.
 
     `least` and `most` are of the values, shortened: two parts of one topic may well have as many records and bytes.
+    `schemas` are a registry's ids of them, by side: the same rows are other bytes by another schema.
     """
 
     records: int = 0
     size_bytes: int = 0
     least: bytes | None = None
     most: bytes | None = None
+    schemas: Mapping[str, int] = field(default_factory=dict)
 
     def add(self, records: Records) -> None:
         self.records += len(records)
@@ -103,7 +105,7 @@ class DeliveryFailures:
 
 def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: RowsToRecords, room: Room) -> Written:
     """Everything handed over when it returns, not everything sent: that is a flush or a commit."""
-    written = Written()
+    written = Written(schemas=shape.schemas)
     partition_count = _partition_counts(producer)
     for batch in batches:
         for records in shape.records(batch):
@@ -116,7 +118,7 @@ def produce(batches: Iterable[pa.RecordBatch], producer: Producer, shape: RowsTo
 
 def measure(batches: Iterable[pa.RecordBatch], shape: RowsToRecords) -> Written:
     """The same numbers without writing anything."""
-    written = Written()
+    written = Written(schemas=shape.schemas)
     for batch in batches:
         for records in shape.records(batch):
             written.add(records)

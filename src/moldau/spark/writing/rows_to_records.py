@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -12,10 +13,12 @@ import pyarrow.compute as pc
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from moldau.spark.columns import HEADERS, RAW_SCHEMA, spark_headers_type
-from moldau.spark.formats import DEFAULT_FORMAT, Encoder, encoder_of
+from moldau.spark.formats import DEFAULT_FORMAT, Encoder, Side, encoder_of
+from moldau.spark.formats.interface import HeaderEncoder, SideOptions
 from moldau.spark.option_values import OptionError
 from moldau.spark.options import SinkOptions
 from moldau.spark.record_formats import SIDES, arrow_type_of, format_name
+from moldau.spark.registry_names import WRITTEN_ID
 
 # Columns that say something about a record and are no part of a value that is made of all other columns.
 DESCRIBING = ("key", HEADERS, "partition")
@@ -58,6 +61,7 @@ class RowsToRecords:
     topic: str | None
     encoders: Mapping[str, Encoder]
     chooses_partitions: bool = True
+    schemas: Mapping[str, int] = dataclasses.field(default_factory=dict)  # ids of a registry, by side
 
     def records(self, batch: pa.RecordBatch) -> Iterator[Records]:
         """The rows of a batch by topic and partition."""
@@ -78,6 +82,8 @@ class RowsToRecords:
         for side, encoder in self.encoders.items():
             if side in columns:
                 columns[side] = encoder.encode(columns[side])
+                if isinstance(encoder, HeaderEncoder) and encoder.header is not None:
+                    columns[HEADERS] = _with_header(columns, encoder.header, columns[side])
         return pa.RecordBatch.from_pydict(columns)
 
 
@@ -92,6 +98,7 @@ def to_records(options: SinkOptions) -> RowsToRecords:
         topic=options.topic,
         encoders={side: encoder_of(format_name(formats, side), formats, side=side) for side in SIDES},
         chooses_partitions="partitioner" not in dict(options.client),
+        schemas={side: int(told) for side in SIDES if (told := SideOptions(side, formats).get(WRITTEN_ID))},
     )
 
 
@@ -100,12 +107,9 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
     if options.topic is None and "topic" not in schema.names:
         raise OptionError("nothing says which topic to write to: give the option topic, or a column 'topic'")
     _check_value(schema, options)
-    for side, encoder in to_records(options).encoders.items():
-        if side in schema.names:
-            encoder.check(arrow_type_of(schema[side].dataType, column=side))
-        elif side == "value":
-            names = _named(schema, options)
-            encoder.check(pa.struct([(name, arrow_type_of(schema[name].dataType, column=name)) for name in names]))
+    encoders = to_records(options).encoders
+    for side, kind in written_types(schema, options).items():
+        encoders[side].check(kind)
     allowed = {"topic": (StringType(),), "partition": (IntegerType(), LongType())}
     for field in schema.fields:
         is_used = field.name in describing_columns(options.topic)
@@ -117,6 +121,18 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
     headers = spark_headers_type().simpleString()
     if HEADERS in schema.names and schema[HEADERS].dataType.simpleString() != headers:
         raise OptionError(f"column {HEADERS!r} is {schema[HEADERS].dataType.simpleString()}; allowed is {headers}")
+
+
+def written_types(schema: StructType, options: SinkOptions) -> dict[Side, pa.DataType]:
+    """The types that key and value have when they are encoded."""
+    types: dict[Side, pa.DataType] = {
+        side: arrow_type_of(schema[side].dataType, column=side) for side in SIDES if side in schema.names
+    }
+    if "value" not in types:
+        members = [schema[name] for name in _named(schema, options)]
+        kinds = [(each, arrow_type_of(each.dataType, column=each.name)) for each in members]
+        types["value"] = pa.struct([pa.field(each.name, kind, nullable=each.nullable) for each, kind in kinds])
+    return types
 
 
 def _check_value(schema: StructType, options: SinkOptions) -> None:
@@ -144,6 +160,12 @@ def _named(schema: StructType, options: SinkOptions) -> list[str]:
 def _others(batch: pa.RecordBatch, describing: Collection[str]) -> pa.StructArray:
     names = [name for name in batch.schema.names if name not in describing]
     return pa.StructArray.from_arrays([batch.column(name) for name in names], names=names)
+
+
+def _with_header(columns: Mapping[str, pa.Array], header: tuple[str, bytes], payloads: pa.Array) -> pa.Array:
+    from moldau.spark.formats.registry.headers import with_header
+
+    return with_header(columns.get(HEADERS), *header, payloads)
 
 
 def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:

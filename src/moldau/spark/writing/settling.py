@@ -43,7 +43,11 @@ def settle(messages: Sequence[WriterCommitMessage | None], options: SinkOptions,
     topic = next((each.topic for each in apart if each.topic is not None), None)
     if topic is None:
         return
-    rows = Written(sum(each.rows.records for each in apart), sum(each.rows.size_bytes for each in apart))
+    rows = Written(
+        sum(each.rows.records for each in apart),
+        sum(each.rows.size_bytes for each in apart),
+        schemas=next(each.rows.schemas for each in apart),
+    )
     slot = done_slot(group)
     try:
         if any(each.is_known_as_whole for each in apart):

@@ -18,6 +18,7 @@ from moldau.spark.workers import ArrivesInWorkers, spare_what_is_loaded, whole
 from moldau.spark.writing.delivery import end_open, write_at_least_once, write_exactly_once
 from moldau.spark.writing.new_topics import keep_topic, new_topic_settings
 from moldau.spark.writing.producing import Written
+from moldau.spark.writing.registered_schemas import with_registered
 from moldau.spark.writing.rows_to_records import check_columns
 from moldau.spark.writing.settling import TaskWritten, delete_groups, deliveries, settle
 from moldau.spark.writing.task_progress import SinkTask
@@ -146,6 +147,7 @@ def checked_options(options: Mapping[str, str], schema: StructType, *, streaming
     check_columns(schema, parsed)
     check_settings(parsed.client)
     wanted = new_topic_settings(options)
+    registered = with_registered(schema, parsed)
     if parsed.topic and wanted.are_given:
         keep_topic(parsed.client, parsed.topic, wanted)
-    return parsed
+    return registered

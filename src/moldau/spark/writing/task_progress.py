@@ -18,6 +18,7 @@ from moldau.spark.writing.producing import Written
 
 TRANSACTION_TIMEOUT = "transaction.timeout.ms"
 TRANSACTION_MS_MAX = 300_000
+SCHEMAS = {"key": "keySchema", "value": "valueSchema"}  # where a note has ids of schemas
 TOO_LONG = f"option kafka.{TRANSACTION_TIMEOUT}: the brokers allow no more than their transaction.max.timeout.ms"
 
 
@@ -92,9 +93,20 @@ class NotedBatch:
     slot: NoteSlot | None = field(default=None, compare=False)  # where the task notes its batches
 
     def is_of(self, found: Written) -> bool:
-        """By what the note has: one of an earlier version has less."""
+        """By what the note has: one of an earlier version has less.
+
+        By another schema of a registry the same rows are other bytes: only their number can be compared.
+        """
         own = noted(found)
-        return all(self.note[name] == own[name] for name in self.note if name in own)
+        shared = [name for name in self.note if name in own]
+        if any(self.note[name] != own[name] for name in shared if name in SCHEMAS.values()):
+            return self.note["records"] == own["records"]
+        return all(self.note[name] == own[name] for name in shared)
+
+    @property
+    def schemas(self) -> dict[str, int]:
+        """The registry's ids of what was written, by side."""
+        return {side: self.note[name] for side, name in SCHEMAS.items() if name in self.note}
 
 
 def newest_done(
@@ -132,7 +144,8 @@ def note_of(written: Written) -> str:
 def noted(written: Written) -> dict[str, int]:
     extremes = {"least": written.least, "most": written.most}
     checks = {name: -1 if value is None else zlib.crc32(value) for name, value in extremes.items()}
-    return {"records": written.records, "bytes": written.size_bytes, **checks}
+    ids = {SCHEMAS[side]: schema_id for side, schema_id in written.schemas.items()}
+    return {"records": written.records, "bytes": written.size_bytes, **checks, **ids}
 
 
 def done_of(batch: int, note: str | None) -> NotedBatch:

@@ -129,7 +129,7 @@ def test_create_stream_as_is_a_sink_into_a_topic() -> None:
         ("expect e on v check (a) otherwise explode", "expected WARN, DROP, FAIL or DEAD LETTER, found 'explode'"),
         ("set a = 1; set a = 2", "a is set twice"),
         ("set 'a' = '1'; set a = 2", "a is set twice"),
-        ("SET 'auto.offset.reset'='earliest';", "auto.offset.reset is not set here: a stream begins with the oldest"),
+        ("set 'ksql.streams.processing.guarantee' = 'x'", "processing.guarantee is not set here: results are exactly"),
         ("create stream s from topic 'x", "this quote is not closed"),
         ("/* never ends", "this comment is not closed"),
     ],

@@ -23,14 +23,11 @@ UNREADABLE = (
 
 @dataclass(frozen=True)
 class AvroDecoder:
-    """Reads by `schema`; with `writer`, bytes of that schema are resolved to it by Avro's rules of evolution.
-
-    A registry's format will find the writer of each record by the id in front of it and read the rest the same way.
-    """
+    """Reads by `schema`; with `writer`, bytes of that schema are resolved to it by Avro's rules of evolution."""
 
     schema: AvroSchema
     side: Side
-    writer: AvroSchema | None = None
+    writer: Any = None  # as `parse_writer` has it
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -57,9 +54,11 @@ class AvroDecoder:
     def read(self, datum: bytes) -> Any:
         stream = io.BytesIO(datum)
         parsed = self.schema.parsed
-        written = parsed if self.writer is None else self.writer.parsed
+        written = parsed if self.writer is None else self.writer
         try:
             record = fastavro.schemaless_reader(stream, written, None if self.writer is None else parsed)
+        except SchemaResolutionError as wrong:
+            raise Misfit(f"its schema does not resolve to the columns': {str(wrong) or 'no reason given'}") from None
         except UNREADABLE:
             raise explain(datum, written) from None
         if stream.tell() != len(datum):
@@ -78,7 +77,7 @@ class AvroDecoder:
             try:
                 self.to_arrow([record])
             except UNREADABLE as error:
-                misfit = explain(data[row] or b"", (self.writer or self.schema).parsed)
+                misfit = explain(data[row] or b"", self.schema.parsed if self.writer is None else self.writer)
                 vague = misfit.message == "not an Avro record of this schema"
                 refused[row] = f"{self.side}: {error if vague else misfit}"
                 records[row] = None

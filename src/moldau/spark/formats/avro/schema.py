@@ -70,6 +70,11 @@ def parse_avro_schema(text: str, *, place: str) -> AvroSchema:
     return avro_schema_of(document, place=place)
 
 
+def parse_writer(text: str) -> Any:
+    """A schema that records were written by, as fastavro wants it: nothing in it has to have a type of a column."""
+    return fastavro.parse_schema(_without_logical_types(json.loads(text)), _write_hint=False)
+
+
 def avro_schema_of(document: Any, *, place: str) -> AvroSchema:
     try:
         parsed = fastavro.parse_schema(document, _write_hint=False)

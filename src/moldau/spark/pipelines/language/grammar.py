@@ -52,9 +52,9 @@ INTO_WORDS = "TOPIC, DELTA, ICEBERG, DATABASE, FILES or CONSOLE"
 STATEMENTS = "SET, CREATE STREAM, CREATE TABLE, CREATE VIEW, CREATE SINK, EXPECT or INCLUDE"
 
 
+KSQL_PREFIX = "ksql.streams."  # ksqlDB takes a setting of its streams with and without it
 # What ksqlDB's users set, and how it is said here.
 OTHERWISE = {
-    "auto.offset.reset": "a stream begins with the oldest record; WITH (startingOffsets = latest) says otherwise",
     "processing.guarantee": "results are exactly once; WITH (delivery = 'at-least-once') of a sink says otherwise",
 }
 
@@ -103,7 +103,7 @@ def joined(plan: Plan, more: Plan) -> Plan:
 
 
 def _set(plan: Plan, cursor: Cursor, place: Location) -> Plan:
-    key = cursor.name_or_text("a setting's name")
+    key = cursor.name_or_text("a setting's name").removeprefix(KSQL_PREFIX)
     cursor.expect_sign("=")
     value = cursor.value("the setting's value")
     if key in OTHERWISE:

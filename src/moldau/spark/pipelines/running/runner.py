@@ -72,7 +72,10 @@ class Running:
 
 
 def jobs_of(frames: Frames, plan: Plan, folder: PipelineFolder, *, anew: bool = False) -> list[Job]:
-    """Raises PipelineError with the place of a sink that Spark can't make. `anew` is without the progress so far."""
+    """Raises PipelineError with the place of a sink that Spark can't make, or that its topic's writer would refuse.
+
+    `anew` is without the progress so far.
+    """
     jobs = []
     for sink in plan.sinks:
         try:
@@ -80,6 +83,7 @@ def jobs_of(frames: Frames, plan: Plan, folder: PipelineFolder, *, anew: bool = 
             jobs.append(job_of(sink, frames, plan, checkpoint))
         except spark_failures() as wrong:
             raise PipelineError(sink.place, f"{sink.name}: {said_by(wrong)}") from None
+        jobs[-1].check()
     return jobs
 
 

@@ -29,6 +29,8 @@ def evolve(
     for attempt in range(ATTEMPTS_MAX):
         with connection.cursor() as cursor:
             needed = _needed(database, cursor, table, frame)
+        # SQLite refuses at once whoever has read and now wants to write, where another one is about to do the same.
+        connection.rollback()
         if not needed:
             return
         changed = {column.name for column in (*needed.added, *needed.widened)}

@@ -18,7 +18,15 @@ from moldau.spark.tables.databases.evolution import evolve
 from moldau.spark.tables.databases.reading import ReadableDatabase
 from moldau.spark.tables.databases.statements import ROW_COLUMN, Statements
 from moldau.spark.tables.databases.table_names import PROGRESS_TABLE, TableName, quoted, writable_table
-from moldau.spark.tables.options import Mode, WriteOptions, refuse_unknown, required, write_options
+from moldau.spark.tables.options import (
+    DATABASE_OPTIONS,
+    URL_EXAMPLE,
+    Mode,
+    WriteOptions,
+    refuse_unknown,
+    required,
+    write_options,
+)
 from moldau.spark.tables.schemas import SchemaMismatch, arrow_schema, check_columns, conform, table_part
 from moldau.spark.tables.sources import TableKind, TableSource
 from moldau.spark.tables.staging import Staged, StagingArea
@@ -28,8 +36,6 @@ if TYPE_CHECKING:
     from adbc_driver_manager.dbapi import Connection, Cursor
     from pyspark.sql.types import StructType
 
-OWN_OPTIONS = ("url", "dbtable")
-URL_EXAMPLE = "postgresql://user@host/shop or sqlite:///data/shop.db"
 # A task's rows are numbered from here times its partition: later partitions come later.
 PARTITION_ROWS_MAX = 1 << 40
 
@@ -107,7 +113,7 @@ class SqlTarget:
 
 def sql_target(options: dict[str, str], schema: StructType) -> SqlTarget:
     """The table, made if it is missing; what doesn't fit is refused here, before a task runs."""
-    refuse_unknown(options, OWN_OPTIONS)
+    refuse_unknown(options, DATABASE_OPTIONS)
     writing = write_options(options)
     url, named = required(options, "url", example=URL_EXAMPLE), required(options, "dbtable", example="orders")
     database, table = database_of(url), writable_table(named, url)
@@ -211,7 +217,7 @@ def _create_table(target: SqlTarget, stored: pa.Schema) -> str:
 
 
 def readable_database(options: dict[str, str]) -> ReadableDatabase:
-    refuse_unknown(options, OWN_OPTIONS)
+    refuse_unknown(options, DATABASE_OPTIONS)
     url, named = required(options, "url", example=URL_EXAMPLE), required(options, "dbtable", example="orders")
     return ReadableDatabase(database_of(url), TableName.parse(named, url))
 

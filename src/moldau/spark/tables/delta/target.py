@@ -25,7 +25,8 @@ from moldau.spark.tables.delta.table import (
 from moldau.spark.tables.lakes import ATTEMPTS_MAX, LakeTarget
 from moldau.spark.tables.object_stores import access_by_environment, filled, is_in_s3, with_region
 from moldau.spark.tables.options import (
-    LAKE_OPTIONS,
+    DELTA_OPTIONS,
+    STORAGE_PREFIX,
     file_bytes,
     names_of,
     refuse_unknown,
@@ -52,13 +53,10 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql.types import StructType
 
-OWN_OPTIONS = ("path", *LAKE_OPTIONS)
-STORAGE_PREFIX = "storage."
-
 
 def delta_target(options: dict[str, str], schema: StructType) -> LakeTarget:
     """The table, made if it is missing; what doesn't fit is refused here, before a task runs."""
-    refuse_unknown(options, OWN_OPTIONS, (STORAGE_PREFIX,))
+    refuse_unknown(options, DELTA_OPTIONS, (STORAGE_PREFIX,))
     writing = write_options(options)
     uri = _located(options, example='.start("/data/orders") or .option("path", "s3://bucket/orders")')
     storage = storage_options(uri, options)
@@ -171,7 +169,7 @@ def _rewrite(table: DeltaTable, schema: pa.Schema, storage: Mapping[str, str]) -
 
 
 def readable_delta(options: dict[str, str]) -> ReadableDelta:
-    refuse_unknown(options, OWN_OPTIONS, (STORAGE_PREFIX,))
+    refuse_unknown(options, DELTA_OPTIONS, (STORAGE_PREFIX,))
     uri = _located(options, example='.load("/data/orders") or .option("path", "s3://bucket/orders")')
     return ReadableDelta(uri, storage_options(uri, options))
 

@@ -18,7 +18,8 @@ from moldau.spark.tables.iceberg.table import IcebergLake, catalog_of, layout_of
 from moldau.spark.tables.lakes import ATTEMPTS_MAX, LakeTarget
 from moldau.spark.tables.object_stores import access_by_environment, filled, with_region
 from moldau.spark.tables.options import (
-    LAKE_OPTIONS,
+    CATALOG_PREFIX,
+    ICEBERG_OPTIONS,
     file_bytes,
     refuse_unknown,
     required,
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyspark.sql.types import StructType
 
-OWN_OPTIONS = ("table", "warehouse", "catalog", *LAKE_OPTIONS)
-CATALOG_PREFIX = "catalog."
 STORE_PROPERTIES = ("s3.", "client.")
 FILE_SIZE_PROPERTY = "write.target-file-size-bytes"
 CREATIONS_MAX = 4
@@ -81,7 +80,7 @@ def _store_properties(own: Mapping[str, str]) -> dict[str, str]:
 
 def iceberg_target(options: dict[str, str], schema: StructType) -> LakeTarget:
     """The table, made if it is missing; what doesn't fit is refused here, before a task runs."""
-    refuse_unknown(options, OWN_OPTIONS, (CATALOG_PREFIX,))
+    refuse_unknown(options, ICEBERG_OPTIONS, (CATALOG_PREFIX,))
     writing = write_options(options)
     name = required(options, "table", example='.option("table", "shop.orders")')
     if "." not in name:
@@ -161,7 +160,7 @@ def _evolve(table: Table, frame: pa.Schema) -> None:
 
 
 def readable_iceberg(options: dict[str, str]) -> ReadableIceberg:
-    refuse_unknown(options, OWN_OPTIONS, (CATALOG_PREFIX,))
+    refuse_unknown(options, ICEBERG_OPTIONS, (CATALOG_PREFIX,))
     name = required(options, "table", example='.option("table", "shop.orders")')
     return ReadableIceberg(name, options.get("catalog", "moldau"), catalog_properties(options))
 

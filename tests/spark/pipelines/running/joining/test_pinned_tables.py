@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ TABLE = """
     set bootstrap.servers = '{bootstrap}';
     create stream orders from topic '{topic}';
     create table customers from topic '{topic}' key ({keys})
-        with (valueFormat = json, valueSchema = '{columns}', includeHeaders = true);
+        with (valueFormat = json, valueSchema = '{columns}', includeHeaders = true{said});
     create sink all into topic 'nowhere' as select o.key, c.name from orders o join customers c on c.id = o.key;
 """
 # One of each kind that Arrow and Parquet have their own ways with.
@@ -102,9 +103,38 @@ def test_keys_may_have_any_type_and_records_any_time(
         assert [row["name"] for row in found.select("name").collect()] == ["newest"]
 
 
-def _state(topics: Topics, topic: str, folder: Path, *, columns: str, keys: str = "id") -> TableState:
+def test_a_key_with_a_format_goes_by_its_meaning(spark: SparkSession, topics: Topics, tmp_path: Path) -> None:
+    """Other bytes of it are in another partition; a member that may not be null is none of the table's affair."""
+    topic = topics.create(partitions=2)
+    columns = "id string, name string, place struct<town: string not null>"
+    said = ", keyFormat = json, keySchema = 'id string not null'"
+    state = _state(topics, topic, tmp_path, columns=columns, said=said)
+    times_ms = itertools.count(1_767_225_600_000)
+
+    def put(id: str, name: str | None, *, partition: int) -> None:
+        row = None if name is None else json.dumps({"id": id, "name": name, "place": {"town": "Brno"}})
+        key = " " * partition + json.dumps({"id": id})
+        topics.produce(topic, [row], key=key, partition=partition, timestamp=next(times_ms))
+
+    for name in ("ann", "bob", "eve"):
+        put(name, "before", partition=0)
+    put("bob", "after", partition=1)
+    put("eve", None, partition=1)
+    found = [_rows(spark, state, batch=0)]
+    put("ann", None, partition=1)
+    put("eve", "again", partition=0)
+    put("fay", "first", partition=1)
+    put("fay", "second", partition=0)
+    found.append(_rows(spark, state, batch=1))
+    assert [{name: row["name"] for name, row in rows.items()} for rows in found] == [
+        {"ann": "before", "bob": "after"},
+        {"bob": "after", "eve": "again", "fay": "second"},
+    ]
+
+
+def _state(topics: Topics, topic: str, folder: Path, *, columns: str, keys: str = "id", said: str = "") -> TableState:
     path = folder / "pipeline.sql"
-    path.write_text(TABLE.format(bootstrap=topics.bootstrap, topic=topic, columns=columns, keys=keys))
+    path.write_text(TABLE.format(bootstrap=topics.bootstrap, topic=topic, columns=columns, keys=keys, said=said))
     plan = load(path)
     (source,) = (one for one in plan.sources if one.name == "customers")
     return TableState(source, plan, str(folder / "checkpoint"))

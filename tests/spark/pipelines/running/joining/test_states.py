@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from moldau.spark.options import SourceOptions
 from moldau.spark.pipelines.running.joining import states
 from moldau.spark.pipelines.running.joining.states import ChangesLost
+from moldau.spark.registry_names import SCHEMA_ID
 from tests.spark.pipelines.pipelines import Pipelines
 from tests.spark.pipelines.running.joining.shops import Shop
 from tests.spark.pipelines.running.joining.tables import COLUMNS, Customers
@@ -172,3 +173,13 @@ def test_of_two_drivers_at_one_batch_the_first_pin_counts(
     monkeypatch.setattr(stopped, "_read", read_and_be_stopped)
     assert customers.rows(stopped, 1) == [("ann", "Ann"), ("bob", "Bob"), ("carl", "Carl")]
     assert [key for key, _ in customers.rows(customers.state(), 2)] == ["ann", "bob", "carl", "eve"]
+
+
+def test_the_same_columns_by_a_later_version_are_the_same_table() -> None:
+    def pinned(schema_id: int, kind: str) -> dict[str, object]:
+        field = {"name": "value", "type": kind, "nullable": True, "metadata": {SCHEMA_ID: schema_id}}
+        return {"type": "struct", "fields": [field]}
+
+    assert states._is_same(None, pinned(1, "string")), "a pin of an earlier version"
+    assert states._is_same(pinned(1, "string"), pinned(2, "string"))
+    assert not states._is_same(pinned(1, "string"), pinned(1, "long"))

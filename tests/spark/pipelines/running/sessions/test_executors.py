@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from moldau.spark.pipelines.running.sessions.executors import ROUNDS_MAX, gathered
+from moldau.spark.pipelines.language.grammar import parse
+from moldau.spark.pipelines.running.sessions.executor_probe import unreachable_registries
+from moldau.spark.pipelines.running.sessions.executors import ROUNDS_MAX, gathered, wanted_by
 
 
 def told(folder: str, *lacks: str) -> str:
@@ -33,3 +35,17 @@ def test_one_that_has_gone_is_not_waited_for() -> None:
     counts = iter([2, 1, 1])
     found = gathered(lambda: [told("app/0")], lambda: next(counts))
     assert (found.silent, found.problem) == (0, None)
+
+
+def test_readers_by_a_registry_need_a_way_to_it() -> None:
+    text = """set schema.registry.url = 'http://127.0.0.1:1,https://registry:8082/path';
+        create stream a from topic 'a' with (valueFormat = protobuf);
+        create sink s into topic 's' with (valueFormat = avro) as select * from a"""
+    wanted = wanted_by(parse(text, "p.sql", name="p"))
+    assert wanted.registries == (("127.0.0.1", 1), ("registry", 8082))
+    assert "protobuf" in wanted.packages
+    writing = wanted_by(parse(text.replace("protobuf", "string"), "p.sql", name="p"))
+    assert (writing.registries, "protobuf" in writing.packages) == ((), False)
+    assert list(unreachable_registries(wanted.registries[:1])) == [
+        "a way to the schema registry at 127.0.0.1:1: Connection refused"
+    ]

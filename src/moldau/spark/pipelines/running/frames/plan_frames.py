@@ -19,11 +19,17 @@ from moldau.spark.pipelines.plan import (
     Violation,
 )
 from moldau.spark.pipelines.running.frames import sources
+from moldau.spark.pipelines.running.frames.sources import RECORD_COLUMNS
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 from moldau.spark.pipelines.running.results.refused import BROKEN
+from moldau.spark.pipelines.xml_values import MALFORMED
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
+
+
+MALFORMED_COLUMN = RECORD_COLUMNS[MALFORMED]
+RECORD_PLACE = (MALFORMED_COLUMN, *(RECORD_COLUMNS[name] for name in ("topic", "partition", "offset")))
 
 
 @dataclass(slots=True)
@@ -120,10 +126,15 @@ def _only(frame: DataFrame, holds: Column, rule: Expectation) -> DataFrame:
     if rule.otherwise is Violation.WARN:
         return frame
     if rule.otherwise is Violation.FAIL:
-        row = f.to_json(f.struct(*(quoted_name(name) for name in frame.columns if not name.startswith("_"))))
+        row = f.to_json(f.struct(*(quoted_name(name) for name in frame.columns if _tells(name, frame))))
         said = f.concat(f.lit(f"expectation {rule.name} on {rule.on} ({rule.condition}) is broken by "), row)
         return frame.where(f.when(holds, f.lit(True)).otherwise(f.raise_error(said).cast("boolean")))
     return frame.where(holds)
+
+
+def _tells(name: str, frame: DataFrame) -> bool:
+    """Whether a person needs it to find the row: a record that can't be read has no columns to be known by."""
+    return not name.startswith("_") or (MALFORMED_COLUMN in frame.columns and name in RECORD_PLACE)
 
 
 def shaped(frame: DataFrame, shaping: Shaping) -> DataFrame:

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from moldau.schemas.registry_client import RegistryError
 from moldau.spark.formats.interface import FormatError
 from moldau.spark.formats.schema_text import parse_schema_text
 from moldau.spark.formats.type_names import quoted_name, struct_fields
-from moldau.spark.options import PREFIXES, READ_COMMITTED
+from moldau.spark.option_values import OptionError
+from moldau.spark.options import PREFIXES, READ_COMMITTED, source_options
 from moldau.spark.pipelines.plan import Connector, Endpoint, Kind, PipelineError, Plan, Source
 from moldau.spark.pipelines.running.frames.schemas import schemas_by_spark
 from moldau.spark.pipelines.running.frames.table_stores import table_options
+from moldau.spark.pipelines.xml_values import MALFORMED, check_source, is_xml, parsed, text_options
+from moldau.spark.registry_names import PREFIX as REGISTRY_PREFIX
+from moldau.spark.registry_names import uses_registry
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -26,6 +31,7 @@ RECORD_COLUMNS = {
     "offset": "_offset",
     "timestamp": "_timestamp",
     "headers": "_headers",
+    MALFORMED: f"_{MALFORMED}",
 }
 OPERATION = "_op"
 CHANGED_AT = "_changed_at"
@@ -41,6 +47,7 @@ TABLE_FORMATS = {
 }
 FILE_FORMATS = ("parquet", "json", "csv", "orc", "text")
 BOOTSTRAP = "kafka.bootstrap.servers"
+CLIENT_PREFIXES = ("kafka.", REGISTRY_PREFIX)  # settings of a pipeline that are options of its topics
 ISOLATION = "kafka.isolation.level"
 
 
@@ -69,7 +76,7 @@ def topic_options(endpoint: Endpoint, plan: Plan) -> dict[str, str]:
     Only committed records are read unless one of them says otherwise: what a pipeline writes is exactly once for those
     readers alone, so that a chain of pipelines would count aborted rows.
     """
-    options = {key: value for key, value in plan.settings.items() if key.startswith("kafka.") or key in PREFIXES}
+    options = {key: value for key, value in plan.settings.items() if key.startswith(CLIENT_PREFIXES) or key in PREFIXES}
     if "bootstrap.servers" in plan.settings:
         options[BOOTSTRAP] = plan.settings["bootstrap.servers"]
     said = dict(endpoint.options)
@@ -85,9 +92,27 @@ def read_options(source: Source, plan: Plan) -> dict[str, str]:
     options[subscribe] = source.endpoint.location
     try:
         options = schemas_by_spark(options)
+        if is_xml(options):
+            check_source(source, options)
+            return options
+        if reads_by_registry(options):
+            return {**options, **_ids_of_registry(options, source)}
         return _envelope(options, source) if source.are_changes else options
-    except FormatError as wrong:
+    except (FormatError, OptionError, RegistryError) as wrong:
         raise PipelineError(source.place, f"{source.name}: {wrong}") from None
+
+
+def reads_by_registry(options: Mapping[str, str]) -> bool:
+    """Whether the value's columns are a registry's schema."""
+    name = next((value for key, value in options.items() if key.lower() == "valueformat"), "")
+    return uses_registry(name, options)
+
+
+def _ids_of_registry(options: dict[str, str], source: Source) -> dict[str, str]:
+    """The columns stay as they are while the pipeline runs: every look at a topic is by the same schema."""
+    from moldau.spark.reading.typed_columns import registry_ids
+
+    return registry_ids(source_options(options, streaming=source.kind is Kind.STREAM))
 
 
 def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[str, str]) -> DataFrame:
@@ -95,15 +120,18 @@ def _topic(spark: SparkSession, source: Source, plan: Plan, starting: Mapping[st
     if source.kind is Kind.TABLE:
         options["readAnew"] = "true"
         return unpacked(spark.read.format("moldau").options(**options).load(), source)
-    options = starting_at(options, starting)
+    options = starting_at(options, starting, plan)
+    if is_xml(options):
+        frame = spark.readStream.format("moldau").options(**text_options(options)).load()
+        return unpacked(parsed(frame, options), source)
     return unpacked(spark.readStream.format("moldau").options(**options).load(), source)
 
 
-def starting_at(options: dict[str, str], starting: Mapping[str, str]) -> dict[str, str]:
-    """A pipeline's stream begins with the oldest record, unless it says otherwise: a result lacks nothing."""
+def starting_at(options: dict[str, str], starting: Mapping[str, str], plan: Plan) -> dict[str, str]:
+    """A replay's start goes before what a stream says, and that before what the pipeline says."""
     said = {key: value for key, value in options.items() if key.lower().startswith("starting")}
     rest = {key: value for key, value in options.items() if key not in said}
-    return {**rest, **(starting or said or {"startingOffsets": "earliest"})}
+    return {**rest, **(starting or said or {"startingOffsets": plan.starts_at})}
 
 
 def _envelope(options: dict[str, str], source: Source) -> dict[str, str]:
@@ -143,7 +171,9 @@ def _rows_of_changes(frame: DataFrame, about: list[Column], source: Source) -> D
     from pyspark.sql import functions as f
 
     bare = f.struct(*(f.col(f"value.{name}").alias(name) for name in ("before", "after", "op", "ts_ms")))
-    told = frame.select(f.coalesce(f.col("value.payload"), bare).alias("told"), *about)
+    is_wrapped = "payload" in frame.select("value.*").columns  # a registry's envelope never is
+    event = f.coalesce(f.col("value.payload"), bare) if is_wrapped else bare
+    told = frame.select(event.alias("told"), *about)
     told = told.where(f.col("told.op").isin(*ROW_OPERATIONS))
     deleted = f.coalesce(f.col("told.before"), _row_of_key(frame, source))
     row = f.when(f.col("told.op") == DELETED, deleted).otherwise(f.col("told.after"))
@@ -159,6 +189,14 @@ def _row_of_key(frame: DataFrame, source: Source) -> Column:
     from pyspark.sql.types import StructField, StructType
 
     fields = frame.select("value.before.*").schema.fields
+    if isinstance(frame.schema["key"].dataType, StructType):
+        there = [name for name in frame.select("key.*").columns if name in source.keys]
+        return f.struct(
+            *(
+                (f.col("_key")[each.name] if each.name in there else f.lit(None)).cast(each.dataType).alias(each.name)
+                for each in fields
+            )
+        )
     keys = StructType([field for field in fields if field.name in source.keys])
     wrapped = StructType([*keys.fields, StructField("payload", keys)])
     parsed = f.from_json(f.col("_key").cast("string"), wrapped)
@@ -167,7 +205,10 @@ def _row_of_key(frame: DataFrame, source: Source) -> Column:
 
 
 def newest_records(frame: DataFrame, source: Source) -> DataFrame:
-    """What a compacted topic would keep: the last record of each key in its partition, tombstones too."""
+    """What a compacted topic would keep: the last record of each key in its partition, tombstones too.
+
+    A key that a format made may have several bytes, and partitions: of those the last in time is kept.
+    """
     from pyspark.sql import functions as f
 
     missing = [key for key in source.keys if key not in frame.columns]
@@ -175,11 +216,30 @@ def newest_records(frame: DataFrame, source: Source) -> DataFrame:
         there = ", ".join(name for name in frame.columns if not name.startswith("_"))
         wrong = f"table {source.name} has no column {missing[0]} to be its key; its columns by valueSchema: {there}"
         raise PipelineError(source.place, wrong)
-    return _last(frame, [identity(source)], f.col("_offset"))
+    if are_keyed_by_bytes(frame, source):
+        return _last(frame, [identity(source)], f.col("_offset"))
+    # A struct is compared by its members: text of it would be another where a member is 0.0 or -0.0.
+    is_keyless = f.col("_key").isNull()
+    places = [f.when(is_keyless, f.col(name)) for name in ("_partition", "_offset")]
+    meant = [f.struct("_topic", "_key", *places)]
+    return _last(_last(frame, [*meant, f.col("_partition")], f.col("_offset")), meant, _age())
+
+
+def are_keyed_by_bytes(frame: DataFrame, source: Source) -> bool:
+    """Whether bytes say which record replaces which; a change event names its row itself, whatever its key is."""
+    from pyspark.sql.types import BinaryType
+
+    return source.are_changes or isinstance(frame.schema["_key"].dataType, BinaryType)
+
+
+def _age() -> Column:
+    from pyspark.sql import functions as f
+
+    return f.struct("_timestamp", "_offset")
 
 
 def identity(source: Source) -> Column:
-    """What a later record of the same partition replaces an earlier one by.
+    """What a later record of the same partition replaces an earlier one by, where keys are bytes.
 
     That is the record's key: a tombstone has no columns to know a row by. A record without a key is nobody's
     successor. A change event names its row itself, whatever its key is.
@@ -197,7 +257,7 @@ def newest_rows(records: DataFrame, source: Source) -> DataFrame:
     """The newest row of each key among a topic's newest records; a tombstone or a deletion ends a row."""
     from pyspark.sql import functions as f
 
-    keys, age = [f.col(quoted_name(key)) for key in source.keys], f.struct("_timestamp", "_offset")
+    keys, age = [f.col(quoted_name(key)) for key in source.keys], _age()
     if source.are_changes:
         return _last(records, keys, age).where(f.col(OPERATION) != DELETED)
     return _last(records.where(f"not {TOMBSTONE}").drop(TOMBSTONE), keys, age)

@@ -7,7 +7,7 @@ same as long as nothing is kept from batch to batch; a query that aggregates or 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,13 +81,14 @@ def table_join(frames: Frames, plan: Plan, query: Query) -> TableJoin | None:
     streams = tuple(one.name.lower() for one in read.sources if one.kind is Kind.STREAM)
     topics = (Connector.TOPIC, Connector.PATTERN)
     tables = tuple(one for one in read.sources if one.kind is Kind.TABLE)
-    if not streams or not tables or not _is_stateless(frames.of(query), set(streams)):
+    if not streams or not tables or not is_stateless(frames.of(query), set(streams)):
         return None
     tables = tuple(one for one in tables if one.endpoint.connector in topics)
     return TableJoin(read, streams, tables, _together([frames.by_name[name] for name in streams]), query)
 
 
-def _is_stateless(frame: DataFrame, streams: set[str]) -> bool:
+def is_stateless(frame: DataFrame, streams: Set[str] = frozenset()) -> bool:
+    """Whether Spark keeps nothing from batch to batch, not counting what `streams`, known by name, keep below."""
     if not frame.isStreaming:
         return False
     return all(
@@ -97,7 +98,7 @@ def _is_stateless(frame: DataFrame, streams: set[str]) -> bool:
     )
 
 
-def _streaming_nodes(plan: Any, streams: set[str]) -> Iterator[Any]:
+def _streaming_nodes(plan: Any, streams: Set[str]) -> Iterator[Any]:
     """Down to the streams' own frames, in which Spark may keep what it likes."""
     if not plan.isStreaming() or (
         plan.nodeName() == "View" and str(plan.desc().identifier().table()).lower() in streams

@@ -13,12 +13,14 @@ from moldau.spark.pipelines.plan import Source
 from moldau.spark.pipelines.running.frames.sources import (
     RECORD_COLUMNS,
     TOMBSTONE,
+    are_keyed_by_bytes,
     identity,
     newest_records,
     newest_rows,
     unpacked,
 )
 from moldau.spark.pipelines.running.joining.keys import Lookup
+from moldau.spark.pipelines.running.joining.record_keys import are_bytes, newest_places, record_keys
 from moldau.spark.pipelines.running.joining.snapshot_files import SnapshotFiles
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class PinnedTable:
         if self.changes is None:
             return newest_rows(kept, self.source)
         changed = changed_records(spark, self.changes, self.schema, self.source)
+        if not are_keyed_by_bytes(changed, self.source):
+            found = newest_rows(newest_records(kept.unionByName(changed), self.source), self.source)
+            return found if lookup is None else lookup.rows_of(found)
         replaced = changed.select(identity(self.source).alias("_replaced"))
         kept = kept.join(f.broadcast(replaced), identity(self.source) == f.col("_replaced"), "left_anti")
         changed = changed if lookup is None else lookup.rows_of(changed)
@@ -67,14 +72,16 @@ class PinnedTable:
         if rows is None:
             rows = lookup.rows_of(self.snapshot).drop(TOMBSTONE).toArrow()
         if self.changes is not None:
-            fresh = lookup.found_in(_unpacked(self.changes))
-            rows = pa.concat_tables([_without_replaced(rows, self.changes), fresh.cast(rows.schema)])
+            kept, changes = _without_replaced(rows, self.changes)
+            fresh = lookup.found_in(_unpacked(changes.filter(changes["value"].is_valid())))
+            rows = pa.concat_tables([kept, fresh.cast(rows.schema)])
         return _newest(rows, self.source.keys)
 
 
 def changed_records(spark: SparkSession, changes: pa.Table, schema: StructType, source: Source) -> DataFrame:
     """Each record's newest state; of plain records only those are kept, change events are compared as rows."""
-    records = unpacked(spark.createDataFrame(changes, schema), source)
+    # Arrow takes a member of a struct that is null for null itself, and casts it to nothing that may not be.
+    records = unpacked(spark.createDataFrame(changes, schema.toNullable()), source)
     return newest_records(records, source) if source.are_changes else records
 
 
@@ -112,13 +119,22 @@ def _unpacked(records: pa.Table) -> pa.Table:
     )
 
 
-def _without_replaced(rows: pa.Table, changes: pa.Table) -> pa.Table:
+def _without_replaced(rows: pa.Table, changes: pa.Table) -> tuple[pa.Table, pa.Table]:
     """A later record of its key replaces a row, whatever is in it; one without a key is nobody's successor."""
+    if not are_bytes(changes.schema.field("key").type):
+        return _newest_of_keys(rows, changes)
     named = pa.table({name: rows[RECORD_COLUMNS[name]] for name in IDENTITY})
     later = changes.select(IDENTITY).cast(named.schema)
     places = pa.array(range(rows.num_rows), pa.int64())  # without a type, no rows are of type null, which no join takes
     stays = named.append_column(PLACE, places).join(later, IDENTITY, join_type="left anti")
-    return rows.take(stays[PLACE].sort())
+    return rows.take(stays[PLACE].sort()), changes
+
+
+def _newest_of_keys(rows: pa.Table, changes: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """What of both stays: in another partition a later change may be of an older record."""
+    newest = newest_places([*record_keys(rows, prefix="_"), *record_keys(changes)])
+    stays = pa.array([place in newest for place in range(rows.num_rows + changes.num_rows)], pa.bool_())
+    return rows.filter(stays.slice(0, rows.num_rows)), changes.filter(stays.slice(rows.num_rows))
 
 
 def _is_compared_alike(kind: DataType) -> bool:

@@ -35,11 +35,13 @@ from moldau.spark.options import SourceOptions, source_options
 from moldau.spark.pipelines.plan import Plan, Source
 from moldau.spark.pipelines.running.frames.sources import TOMBSTONE, newest_records, read_options, unpacked
 from moldau.spark.pipelines.running.joining.pinned_tables import PinnedTable, changed_records, without_tombstone
+from moldau.spark.pipelines.running.joining.record_keys import comparable
 from moldau.spark.pipelines.running.joining.snapshot_files import ROW_GROUP_BYTES, SnapshotFiles, snapshot_files
 from moldau.spark.reading.batch_reader import MoldauReader
 from moldau.spark.reading.data_loss import DataLossError, Loss, losses_between, raise_or_warn
 from moldau.spark.reading.readable import MADE_ANEW
 from moldau.spark.reading.typed_columns import schema_of
+from moldau.spark.registry_names import SCHEMA_ID
 from moldau.spark.storage import Folder, folder_of, is_url
 
 if TYPE_CHECKING:
@@ -144,7 +146,8 @@ class TableState:
 
     def _opened(self, spark: SparkSession, url: str, name: str) -> tuple[DataFrame, SnapshotFiles | None]:
         """Once for many batches: Spark lists files, and runs a job that looks into one of them."""
-        declared = unpacked(spark.createDataFrame([], self._schema), self.source).schema
+        # Files take every member for one that may be null, and Spark casts none to what may not.
+        declared = unpacked(spark.createDataFrame([], self._schema), self.source).schema.toNullable()
         there = spark.read.parquet(url)
         rows = as_declared(there, declared)
         if is_url(self.url) or rows is not there or self.source.are_changes:
@@ -174,7 +177,7 @@ class TableState:
     def _next(self, spark: SparkSession, folder: Folder, batch: int, before: Pin | None) -> Pin:
         schema = json.loads(self._schema.json())
         # A snapshot has no values of columns that were declared later: those are in the topic.
-        wanted = self._wanted(before if before is None or before.schema in (None, schema) else None)
+        wanted = self._wanted(before if before is None or _is_same(before.schema, schema) else None)
         before, start, end = wanted.before, wanted.start, wanted.end
         if before is not None and start == end:
             return replace(before, topic_ids=wanted.topic_ids, schema=schema)
@@ -289,6 +292,19 @@ class TableState:
             folder.delete(name)
 
 
+def _is_same(before: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> bool:
+    return before is None or _meaning(before) == _meaning(schema)
+
+
+def _meaning(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns alone: a later version in a registry may well have the same."""
+    fields = [
+        {**one, "metadata": {name: told for name, told in (one.get("metadata") or {}).items() if name != SCHEMA_ID}}
+        for one in schema["fields"]
+    ]
+    return {**schema, "fields": fields}
+
+
 def _is_pin(name: str) -> bool:
     return name.endswith(".json") and name.removesuffix(".json").isdigit()
 
@@ -338,7 +354,7 @@ def _bounds(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
 
 def _last_of_each_key(table: pa.Table) -> pa.Table:
     """Of each key in its partition; a record without a key is nobody's successor."""
-    places = zip(*(table.column(name).to_pylist() for name in ("topic", "partition", "key")), strict=True)
+    places = zip(*(comparable(table.column(name)) for name in ("topic", "partition", "key")), strict=True)
     last = {(*place, row) if place[2] is None else place: row for row, place in enumerate(places)}
     return table.take(pa.array(sorted(last.values()), pa.int64())).combine_chunks()
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.spark.option_values import OptionError
 from moldau.spark.pipelines.plan import Endpoint, Plan, Query
+from moldau.spark.registry_names import is_about_registries
 from moldau.spark.secrets import is_secret
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _place(endpoint: Endpoint) -> Iterator[Any]:
     yield endpoint.connector.value
     yield endpoint.location
     for key, value in sorted(endpoint.options.items()):
-        if not key.lower().startswith("kafka.") and not is_secret(key):
+        if not key.lower().startswith("kafka.") and not is_about_registries(key) and not is_secret(key):
             yield key, value
 
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from moldau.client.security import ClientSettings
+from moldau.schemas.registry_client import RegistryError
 from moldau.spark.clients.settings import client_settings
 from moldau.spark.dead_letters.letters import RECORD_LIMIT, letters_config
+from moldau.spark.formats.interface import FormatError
 from moldau.spark.formats.type_names import quoted_name
-from moldau.spark.option_values import OptionValues
-from moldau.spark.pipelines.plan import Connector, Endpoint, Output, Plan, Schedule, Sink
+from moldau.spark.option_values import OptionError, OptionValues
+from moldau.spark.options import sink_options
+from moldau.spark.pipelines.plan import Connector, Endpoint, Output, PipelineError, Plan, Schedule, Sink
 from moldau.spark.pipelines.running.frames.plan_frames import Frames
 from moldau.spark.pipelines.running.frames.sources import (
     DELETED,
@@ -26,6 +29,8 @@ from moldau.spark.pipelines.running.frames.sources import (
 from moldau.spark.pipelines.running.frames.table_stores import table_options
 from moldau.spark.pipelines.running.joining.batches import TableJoin, table_join
 from moldau.spark.pipelines.running.results.decisions import DecidedBatches, Decision, decision_of, letter_options
+from moldau.spark.pipelines.running.state.checkpoint_files import quick_checkpoint
+from moldau.spark.pipelines.xml_values import is_xml, text_options, written
 from moldau.spark.streaming_batch import QUERY_PROPERTY
 from moldau.spark.writing.new_topics import CONFIG_PREFIX, make_topic, new_topic_settings
 
@@ -110,15 +115,34 @@ class Job:
         while self.broken:
             yield self.broken.popitem()
 
+    def check(self) -> None:
+        """What the topic's writer and its registry would refuse; nothing is written or registered.
+
+        Raises PipelineError.
+        """
+        if self.sink.endpoint.connector is not Connector.TOPIC:
+            return
+        from moldau.spark.writing.registered_schemas import check_schemas
+        from moldau.spark.writing.rows_to_records import check_columns
+
+        try:
+            options = sink_options(self.options, streaming=True)
+            check_columns(self.frame.schema, options)
+            check_schemas(self.frame.schema, options)
+        except (OptionError, FormatError, RegistryError) as wrong:
+            raise PipelineError(self.sink.place, f"sink {self.sink.name}: {wrong}") from None
+
     def start(self) -> StreamingQuery:
         self._prepare()
         self.frame.sparkSession.conf.set(*STARTS_ANYWHERE)
+        frame = self.decision.frame if self.decision else self.join.frame if self.join else self.frame
         writer = self._writer().queryName(self.query_name).option("checkpointLocation", self.checkpoint)
         if self.schedule.is_once:
             writer = writer.trigger(availableNow=True)
         elif self.schedule.interval_ms is not None:
             writer = writer.trigger(processingTime=f"{self.schedule.interval_ms} milliseconds")
-        return writer.start()
+        with quick_checkpoint(frame, self.checkpoint):
+            return writer.start()
 
     def _writer(self) -> DataStreamWriter:
         kind, output = _format(self.sink.endpoint), _output(self.sink)
@@ -208,6 +232,16 @@ def _output(sink: Sink) -> Output:
 
 
 def _written(sink: Sink, frame: DataFrame) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    made, options = _as_records(sink, frame), sink.endpoint.options
+    if sink.endpoint.connector is not Connector.TOPIC or not is_xml(options):
+        return made
+    is_row = isinstance(made.schema["value"].dataType, StructType)  # records may have text already
+    return made.withColumn("value", written(made["value"], options)) if is_row else made
+
+
+def _as_records(sink: Sink, frame: DataFrame) -> DataFrame:
     """What is known about the source's records stays behind; a topic's rows get their key."""
     from pyspark.sql import functions as f
 
@@ -242,7 +276,8 @@ def _options(sink: Sink, frame: DataFrame, plan: Plan) -> dict[str, str]:
     said: dict[str, Any] = {key: value for key, value in known.items() if key != "format"}
     if endpoint.connector is Connector.TOPIC:
         typed = {} if _are_records(frame) else {"valueFormat": "json"}
-        return {**typed, **topic_options(endpoint, plan), "topic": endpoint.location}
+        options = {**typed, **topic_options(endpoint, plan), "topic": endpoint.location}
+        return text_options(options) if is_xml(options) else options
     if endpoint.connector in TABLE_OPTIONS:
         where = TABLE_OPTIONS[endpoint.connector]
         upsert = {"mode": "upsert", "keys": ",".join(sink.keys)} if sink.is_upsert else {}

@@ -16,9 +16,12 @@ CONNECT_S_MAX = 5.0
 ANSWER_S_MAX = 10.0
 
 
-def probe(packages: Mapping[str, str], clusters: Sequence[Mapping[str, str]]) -> str:
+def probe(
+    packages: Mapping[str, str], clusters: Sequence[Mapping[str, str]], registries: Sequence[tuple[str, int]] = ()
+) -> str:
     """`packages` by their versions at the driver, `clusters` by the settings of their clients."""
     lacks = [*missing_packages(packages), *(each for one in clusters for each in unreachable_brokers(one))]
+    lacks += unreachable_registries(registries)
     told = {"host": socket.gethostname(), "folder": os.getcwd(), "python": platform.python_version(), "lacks": lacks}
     return json.dumps(told)
 
@@ -53,3 +56,11 @@ def unreachable_brokers(settings: Mapping[str, str]) -> Iterator[str]:
         except OSError as wrong:
             where = f"broker {broker.id} at {broker.host}:{broker.port}, as it advertises itself"
             yield f"a way to {where}: {wrong.strerror or wrong}"
+
+
+def unreachable_registries(registries: Sequence[tuple[str, int]]) -> Iterator[str]:
+    for host, port in registries:
+        try:
+            socket.create_connection((host, port), CONNECT_S_MAX).close()
+        except OSError as wrong:
+            yield f"a way to the schema registry at {host}:{port}: {wrong.strerror or wrong}"

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from moldau.client.security import ClientSettings
 from moldau.spark.clients.settings import client_settings
+from moldau.spark.formats.registry.options import registry_places
 from moldau.spark.option_values import OptionValues
 from moldau.spark.pipelines.plan import Connector, Plan
 from moldau.spark.pipelines.running.frames.sources import topic_options
 from moldau.spark.pipelines.running.reasons import said_by, spark_failures
 from moldau.spark.pipelines.running.sessions import executor_probe
+from moldau.spark.record_formats import SIDES, format_name
+from moldau.spark.registry_names import uses_registry
 from moldau.spark.storage import StorageFailed, folder_of, is_url
 
 if TYPE_CHECKING:
@@ -30,6 +33,8 @@ PACKAGES_OF = {
     Connector.ICEBERG: ("pyiceberg",),
     Connector.DATABASE: ("adbc-driver-postgresql", "adbc-driver-sqlite"),
 }
+TOPICS = (Connector.TOPIC, Connector.PATTERN)
+PROTOBUF = "protobuf"  # the format and the package
 SETTLED_S = 3.0  # executors that register come one after the other
 SETTLE_S_MAX = 60.0
 ROUNDS_MAX = 10
@@ -43,6 +48,7 @@ class Wanted:
     python: str
     packages: Mapping[str, str]
     clusters: tuple[ClientSettings, ...]
+    registries: tuple[tuple[str, int], ...] = ()  # that readers ask: host and port of each URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +71,15 @@ def wanted_by(plan: Plan) -> Wanted:
     clusters = {
         client_settings(OptionValues(topic_options(one, plan)), side="consumer")
         for one in endpoints
-        if one.connector in (Connector.TOPIC, Connector.PATTERN)
+        if one.connector in TOPICS
     }
+    said = [topic_options(one.endpoint, plan) for one in plan.sources if one.endpoint.connector in TOPICS]
+    asking = [options for options in said if any(uses_registry(format_name(options, side), options) for side in SIDES)]
+    if any(format_name(options, side).lower() == PROTOBUF for options in asking for side in SIDES):
+        names.append(PROTOBUF)
     packages = {name: metadata.version(name) for name in dict.fromkeys(names)}
-    return Wanted(platform.python_version(), packages, tuple(sorted(clusters)))
+    registries = {place for options in asking for place in registry_places(options)}
+    return Wanted(platform.python_version(), packages, tuple(sorted(clusters)), tuple(sorted(registries)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +114,7 @@ def look_at(spark: SparkSession, wanted: Wanted) -> Found:
 
 
 def _looked_at(spark: SparkSession, wanted: Wanted) -> Found:
-    ask = _question(dict(wanted.packages), [dict(each) for each in wanted.clusters])
+    ask = _question(dict(wanted.packages), [dict(each) for each in wanted.clusters], list(wanted.registries))
     if not hasattr(spark, "_sc"):
         return Found(sorted({_executor(text) for text in _over_connect(spark, ask)}, key=str))
     context = spark.sparkContext
@@ -127,10 +138,12 @@ def gathered(answers: Callable[[], Iterable[str]], count: Callable[[], int]) -> 
     return Found([seen[key] for key in sorted(seen)], max(0, count() - len(seen)))
 
 
-def _question(packages: dict[str, str], clusters: list[dict[str, str]]) -> Callable[[], str]:
+def _question(
+    packages: dict[str, str], clusters: list[dict[str, str]], registries: list[tuple[str, int]]
+) -> Callable[[], str]:
     from functools import partial
 
-    return partial(executor_probe.probe, packages, clusters)
+    return partial(executor_probe.probe, packages, clusters, registries)
 
 
 def _over_connect(spark: SparkSession, ask: Callable[[], str]) -> list[str]:
