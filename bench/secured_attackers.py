@@ -173,7 +173,7 @@ def known_client(secured: Secured) -> Attacker:
     return client
 
 
-def run_all(names: list[str], seconds: float) -> int:
+def run_all(names: list[str], seconds: float, *, is_alone: bool) -> int:
     with tempfile.TemporaryDirectory() as folder, running_secured(Path(folder)) as secured:
         strangers = Strangers(secured)
         every: list[Attack] = [
@@ -192,6 +192,6 @@ def run_all(names: list[str], seconds: float) -> int:
         connect = partial(known_client, secured)
         with connect() as client:
             create(client, OWN)
-        place(secured.broker.pid)
+        place(secured.broker.pid, is_alone=is_alone)
         address = address_of(secured, "SASL_SSL")
         return 1 if run(wanted, address, connect, process_id=secured.broker.pid, seconds=seconds) else 0
