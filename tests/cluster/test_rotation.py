@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -32,63 +28,12 @@ from moldau.embedded.cluster import EmbeddedCluster
 from moldau.embedded.security import ClientSettings
 from moldau.security.tls.issuing import load_identity, new_server
 from tests.cluster.asking import until
+from tests.cluster.load import WAIT_S_MAX, Load
 
 pytestmark = pytest.mark.long
 
-WAIT_S_MAX = 60.0
 ROUNDS = 4
 TOPIC, GROUP = "orders", "billing"
-
-
-class Load:
-    """A producer and a group's member that work until they are told to end; whatever goes wrong is kept."""
-
-    def __init__(self, client: dict[str, Any]) -> None:
-        self.wrong: list[KafkaError] = []
-        self.sent = 0
-        self.acknowledged: set[bytes] = set()
-        self.read: list[bytes] = []
-        self._client = {**client, "error_cb": self.wrong.append, "log_level": 0}
-        self._is_ending = threading.Event()
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._produce, self._consume)]
-
-    def _produce(self) -> None:
-        producer = Producer({**self._client, "acks": "all", "linger.ms": 1})
-        while not self._is_ending.is_set():
-            self.sent += 1
-            producer.produce(TOPIC, str(self.sent).encode(), on_delivery=self._delivered)
-            producer.poll(0.005)
-        assert producer.flush(WAIT_S_MAX) == 0
-
-    def _delivered(self, error: KafkaError | None, message: Any) -> None:
-        if error is not None:
-            self.wrong.append(error)
-        else:
-            self.acknowledged.add(message.value())
-
-    def _consume(self) -> None:
-        consumer = Consumer({**self._client, "group.id": GROUP, "auto.offset.reset": "earliest"})
-        consumer.subscribe([TOPIC])
-        while not (self._is_ending.is_set() and len(self.read) >= self.sent):
-            for message in consumer.consume(1_000, 0.2):
-                if message.error() is not None:
-                    self.wrong.append(message.error())
-                else:
-                    self.read.append(message.value())
-            if self.wrong:
-                break
-        consumer.close()
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._is_ending.set()
-            for thread in self._threads:
-                thread.join(WAIT_S_MAX)
 
 
 def rights(pattern: ResourcePatternType, name: str) -> list[AclBinding]:
@@ -179,7 +124,7 @@ def test_nothing_fails_while_everything_is_rotated(tmp_path: Path) -> None:
         allow(admin, rights(ResourcePatternType.LITERAL, TOPIC))
         alice = cluster.clients.of_user("alice", "secret 0")
         until(lambda: gets_in(alice), "alice does not get in")
-        load = Load(alice.confluent)
+        load = Load(alice.confluent, TOPIC, GROUP)
         with load.running():
             until(lambda: len(load.read) > 100, f"nothing is read: {load.wrong}")
             for number in range(1, ROUNDS + 1):
