@@ -149,6 +149,8 @@ def _name(send: Send) -> str:
 
 def _repeated_writes(facts: Facts) -> Words:
     for value, places in facts.repeats.items():
+        if facts.may_repeat(value):
+            continue
         yield f"{value!r} is at {' and at '.join(_at(place) for place in sorted(places))}"
 
 
@@ -272,7 +274,7 @@ def _miscopied(facts: Facts) -> Words:
         if send.source and send.value in facts.seen_committed:
             copies[send.source].append(send)
     for source, sends in copies.items():
-        if len(sends) > 1:
+        if len(sends) > 1 and not facts.may_repeat(source):
             yield f"{source!r} was copied {len(sends)} times: {' and '.join(_name(send) for send in sends)}"
     if facts.is_final:
         yield from _uncopied(facts)

@@ -17,6 +17,10 @@ Place: TypeAlias = tuple[str, int, int]
 NEVER_S = float("inf")
 
 
+# librdkafka gives up what it sends when its session ends before it could log in again, as behind a partition.
+REFUSED_LOGIN = "_AUTHENTICATION"
+
+
 @dataclass(slots=True, eq=False)
 class Send:
     value: str
@@ -26,6 +30,8 @@ class Send:
     source: str
     state: str = h.UNKNOWN
     offset: int = -1
+    may_repeat: bool = False
+    """It was under way when its producer gave another up, and so went on under a new epoch."""
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +113,10 @@ class Facts:
         txn = self.txns[send.txn]
         return txn.is_committed or (not txn.is_aborted and value in self.seen_committed)
 
+    def may_repeat(self, value: str) -> bool:
+        send = self.sends.get(value)
+        return send is not None and send.may_repeat
+
     def _txn(self, name: str) -> Transaction:
         txn = self.txns.get(name)
         if txn is None:
@@ -127,6 +137,10 @@ class Facts:
         if known is None:
             return
         known.state = event.phase
+        if REFUSED_LOGIN in event.error and not known.txn:
+            for process, number in self._open:
+                if process == event.process:
+                    self._open[process, number].may_repeat = True
         if event.phase == h.OK:
             self.acknowledged += 1
             if event.offset >= 0:

@@ -163,6 +163,19 @@ def test_4_a_write_has_one_offset() -> None:
     assert broken(near.check()) == {}
 
 
+@pytest.mark.parametrize(("error", "expected"), [("_AUTHENTICATION", {}), ("_TIMED_OUT", {4: 1})])
+def test_4_a_producer_that_could_not_log_in_again_may_repeat_what_was_under_way(
+    error: str, expected: dict[int, int]
+) -> None:
+    story = Story()
+    story.note("p", h.SEND, h.INVOKE, id=90, value="a", topic="t", partition=0)
+    story.note("p", h.SEND, h.INVOKE, id=91, value="b", topic="t", partition=0)
+    story.note("p", h.SEND, h.UNKNOWN, id=91, error=f"KafkaError{{code={error}}}")
+    story.note("p", h.SEND, h.OK, id=90, offset=1)
+    story.poll((0, "a"), (1, "a"))
+    assert broken(story.check()) == expected
+
+
 def test_4_a_write_has_the_offset_that_was_acknowledged() -> None:
     story = Story()
     story.send("a", 0)
