@@ -53,6 +53,9 @@ class ApacheCluster:
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes.values()]
 
+    def pid_of(self, node_id: int) -> int:
+        return self._processes[node_id].pid
+
     def format(self) -> None:
         """By Apache Kafka's tool for the first; the others' folders differ in their ids alone, and a JVM takes long."""
         for node_id in self.ids:

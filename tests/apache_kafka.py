@@ -62,14 +62,17 @@ def clients_jar() -> Path:
     return libs() / f"kafka-clients-{VERSION}.jar"
 
 
-def java_command(class_name: str, *args: str, jvm: Sequence[str] = SHORT_LIVED_JVM) -> list[str]:
-    """How to run one of Kafka's classes, for callers that manage the process on their own."""
+def java_command(
+    class_name: str, *args: str, jvm: Sequence[str] = SHORT_LIVED_JVM, classes: Path | None = None
+) -> list[str]:
+    """How to run one of Kafka's classes, for callers that manage the process on their own; `classes` are others."""
     jars = libs()
     log4j = _own_home() / "log4j2.yaml"
     if not log4j.exists():
         log4j.parent.mkdir(parents=True, exist_ok=True)
         _write_whole(log4j, _LOG4J)
-    return ["java", *jvm, f"-Dlog4j2.configurationFile={log4j}", "-cp", f"{jars}/*", class_name, *args]
+    path = f"{jars}/*" if classes is None else f"{jars}/*:{classes}"
+    return ["java", *jvm, f"-Dlog4j2.configurationFile={log4j}", "-cp", path, class_name, *args]
 
 
 def tool(
@@ -99,7 +102,7 @@ class ApacheKafka:
     `directory` holds its configuration, data and output; a temporary one is made, and removed, when none is given.
     A directory that was used before is started again as it is, on the port it had.
     `passwords`, by users, open a second listener that wants SASL, whose users may do what ACLs allow them; whoever
-    comes by the first may do everything.
+    comes by the first may do everything. `plugins` is a folder of classes that `properties` name.
     """
 
     def __init__(
@@ -108,11 +111,13 @@ class ApacheKafka:
         directory: Path | None = None,
         properties: Mapping[str, str] | None = None,
         passwords: Mapping[str, str] | None = None,
+        plugins: Path | None = None,
     ) -> None:
         self.is_temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="apache-kafka-")) if directory is None else directory
         self.properties = dict(properties or {})
         self.passwords = dict(passwords or {})
+        self.plugins = plugins
         self.port = 0
         self.secured_port = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -154,7 +159,7 @@ class ApacheKafka:
             self._format(config)
         with (self.directory / "output.txt").open("ab") as output:
             self._process = subprocess.Popen(
-                java_command("kafka.Kafka", str(config)),
+                java_command("kafka.Kafka", str(config), classes=self.plugins),
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

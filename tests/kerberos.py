@@ -23,13 +23,13 @@ import pytest
 
 from tests.apache_kafka import free_ports
 from tests.clients.toolchains import built
+from tests.debian import install
 
 REALM = "MOLDAU.TEST"
 PACKAGES = ("krb5-kdc", "krb5-admin-server", "krb5-user", "libkrb5-dev")
 PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
 GSSAPI = "gssapi>=1.8"
 PLACES = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-INSTALL_S_MAX = 300
 START_S_MAX = 30.0
 
 
@@ -39,13 +39,7 @@ def program(name: str) -> str | None:
 
 def require_programs() -> None:
     """Skips the test where there is no KDC to be had."""
-    if all(program(name) for name in PROGRAMS):
-        return
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        install = f"apt-get update -q && apt-get install -q -y --no-install-recommends {' '.join(PACKAGES)}"
-        subprocess.run(install, shell=True, env=environment, capture_output=True, timeout=INSTALL_S_MAX, check=False)
-    if not all(program(name) for name in PROGRAMS):
+    if not install(*PACKAGES, is_there=lambda: all(program(name) for name in PROGRAMS)):
         pytest.skip(f"a KDC is not installed, and only root can install it, with apt-get install {' '.join(PACKAGES)}")
 
 

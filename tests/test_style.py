@@ -19,8 +19,8 @@ FUNCTION_LINES_MAX = 50
 SINNERS: dict[str, int] = {}
 
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
-# The package itself offers `run` by name without importing what a broker's start does not need.
-LAZY_PACKAGES = {"__init__.py"}
+# They offer names without importing what they lead to: a broker's start and a tool's load no more than they need.
+LAZY_PACKAGES = {"__init__.py", "wire/messages/__init__.py"}
 # Where the machine's clock may be read: everything else takes the time as an argument.
 CLOCK_READERS = {"core/clock.py"}
 CLOCK_CALLS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}

@@ -9,6 +9,7 @@ import pytest
 from tests.differential.conftest import Address
 from tests.differential.differences import DIFFERENCES, Difference, disagreements
 from tests.differential.scenarios import (
+    client_metrics,
     client_quotas,
     cluster,
     configs,
@@ -51,6 +52,7 @@ MODULES = (
     migration,
     malformed,
     client_quotas,
+    client_metrics,
 )
 SCENARIOS: dict[str, Scenario] = {
     f"{module.__name__.rpartition('.')[2]}.{scenario.__name__}": scenario

@@ -11,7 +11,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 
-from moldau.cli import metadata_move
+from moldau.cli.metadata_move.moving import described, move_all
 from moldau.core.clock import SystemClock
 from moldau.security.tls.issuing import new_authority
 from moldau.security.tls.settings import TlsSettings
@@ -161,7 +161,7 @@ def test_metadata_of_one_machine_is_moved_there(secured: SecuredZookeeper, tmp_p
         source = await SqliteStore.open(tmp_path / "store.db")
         await source.append(b"kept", controller_epoch=await lead(source, 1))
         await source.close()
-        await metadata_move.run(tmp_path / "store.db", metadata_move.described("ZooKeeper", connect, str(properties)))
+        await move_all(tmp_path / "store.db", described("ZooKeeper", connect, str(properties)))
         target = await opened(connect, secured.trusting())
         found = await target.read(START)
         assert b"kept" in [each.payload for each in (*found.entries, *filter(None, [found.snapshot]))]

@@ -7,10 +7,16 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from tests.cli.conftest import run_tool
-from tests.suites.tools import CONFIGS, DELETE_RECORDS, GET_OFFSETS, TOPICS, Tools
+from tests.suites.tools import CLIENT_METRICS, CONFIGS, DELETE_RECORDS, GET_OFFSETS, TOPICS, Tools
 
 CLASSES = MappingProxyType(
-    {"topics": TOPICS, "configs": CONFIGS, "get-offsets": GET_OFFSETS, "delete-records": DELETE_RECORDS}
+    {
+        "topics": TOPICS,
+        "configs": CONFIGS,
+        "client-metrics": CLIENT_METRICS,
+        "get-offsets": GET_OFFSETS,
+        "delete-records": DELETE_RECORDS,
+    }
 )
 TOPIC_ID = re.compile(r"TopicId: [\w-]{22}")
 HINT = re.compile(r"; see: moldau [\w-]+ --help$")

@@ -23,7 +23,7 @@ from confluent_kafka import Producer
 
 from moldau.embedded.process import Address
 from moldau.replication.channel import ChannelError
-from moldau.wire.messages import DescribeLogDirsRequest, MetadataRequest, MetadataResponse
+from moldau.wire.messages import DescribeClusterRequest, DescribeLogDirsRequest, MetadataRequest, MetadataResponse
 from moldau.wire.messages.describe_log_dirs import DescribableLogDirTopic
 from moldau.wire.messages.metadata import MetadataResponsePartition
 from tests.clients.drivers import LineProcess
@@ -60,7 +60,7 @@ GENERAL = [
         (r"/[^\"]*/(broker|node)-(\d)(/data)?", r"DIRECTORY-\2"),
     )
 ]
-METADATA_VERSION, LOG_DIRS_VERSION = 12, 4
+METADATA_VERSION, LOG_DIRS_VERSION, DESCRIBE_CLUSTER_VERSION = 12, 4, 2
 TOOLS = MappingProxyType(
     {
         "topics": tools.TOPICS,
@@ -373,6 +373,8 @@ def transcript(cluster: Cluster, host: Host, chapter: str, *, scratch: Path) -> 
             HAPPENINGS[words[1]](cluster, *words[2:])
         else:
             yield from _normalised(_run(tools, words, scratch))
+            if words[:3] == ["cluster", "unregister", "--id"]:
+                _await_unregistered(cluster, words[3])
 
 
 def _run(tools: Tools, words: list[str], scratch: Path) -> Printed:
@@ -457,6 +459,20 @@ def _await_hosted(cluster: Cluster, topic: str, count: str) -> None:
             return
         assert time.monotonic() < deadline_s, f"it never came: {answers}"
         time.sleep(LOOK_S)
+
+
+def _await_unregistered(cluster: Cluster, broker: str) -> None:
+    """The controller has answered; the others hear of it a moment later."""
+    asked = DescribeClusterRequest(include_fenced_brokers=True)
+    deadline_s = time.monotonic() + SETTLE_S
+    for address in cluster.bootstrap_servers.split(","):
+        if _seen_by(address) is None:
+            continue
+        while int(broker) in {
+            each.broker_id for each in ask_address(_address(address), asked, DESCRIBE_CLUSTER_VERSION).brokers
+        }:
+            assert time.monotonic() < deadline_s, f"{address} still knows broker {broker}"
+            time.sleep(LOOK_S)
 
 
 def _partitions(seen: MetadataResponse, topic: str | None = None) -> list[MetadataResponsePartition]:

@@ -16,7 +16,7 @@ from moldau.security.principals import Principal
 from moldau.security.sasl.login import Login, LoginSettings, State, Step
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decode, encode_parts
-from moldau.wire.frame import RequestHeader, has_flexible_header, read_request_header, response_parts
+from moldau.wire.frame import RequestHeader, has_flexible_header, response_parts
 from moldau.wire.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -26,6 +26,7 @@ from moldau.wire.messages import (
 )
 from moldau.wire.messages.api_versions import ApiVersion
 from moldau.wire.messages.metadata import MetadataResponseBroker
+from moldau.wire.request_header import read_request_header
 
 SUPPORTED = {
     ApiKey.METADATA: (0, 12),

@@ -18,13 +18,14 @@ from moldau.security.sasl.scram.credential import ScramMechanism
 from moldau.security.sasl.scram.server import ScramServer
 from moldau.wire.api import ApiKey
 from moldau.wire.codec import decode, encode_parts
-from moldau.wire.frame import has_flexible_header, read_request_header, response_parts
+from moldau.wire.frame import has_flexible_header, response_parts
 from moldau.wire.messages import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
     SaslHandshakeRequest,
     SaslHandshakeResponse,
 )
+from moldau.wire.request_header import read_request_header
 from moldau.wire.schema import Message
 from tests.security.sasl.exchanges import FAKES, NOW_MS, Credentials
 from tests.security.sasl.test_plain import Passwords
