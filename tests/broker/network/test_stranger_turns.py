@@ -78,9 +78,12 @@ def test_one_turn_of_the_loop_has_few_of_many_who_can_be_read() -> None:
     assert sorted(told) == list(range(CROWD))
 
 
-@pytest.mark.parametrize(("busy_s", "served"), [(0.0, 10), (TURN_S_MAX, 10), (0.002, 40), (1.0, 50)])
-def test_a_busy_loop_leaves_strangers_their_share(busy_s: float, served: int) -> None:
-    now_s = 0.0
+@pytest.mark.parametrize(
+    ("busy_s", "idle_s", "served"),
+    [(0.0, 0.0, 10), (TURN_S_MAX, 0.0, 10), (0.002, 0.0, 40), (1.0, 0.0, 50), (0.0, 1.0, 10), (0.002, 1.0, 40)],
+)
+def test_a_busy_loop_leaves_strangers_their_share(busy_s: float, idle_s: float, served: int) -> None:
+    now_s = worked_s = 0.0
     done: list[int] = []
 
     def work(number: int) -> None:
@@ -89,11 +92,11 @@ def test_a_busy_loop_leaves_strangers_their_share(busy_s: float, served: int) ->
         done.append(number)
 
     async def play() -> None:
-        nonlocal now_s
-        turns = StrangerTurns(asyncio.get_running_loop(), lambda: now_s)
+        nonlocal now_s, worked_s
+        turns = StrangerTurns(asyncio.get_running_loop(), lambda: now_s, lambda: worked_s)
         for number in range(2 * CROWD):
             turns.call_soon(work, number)
-        now_s = busy_s
+        now_s, worked_s = busy_s + idle_s, busy_s
         await asyncio.sleep(0)
         assert len(done) in {served, served + 1}  # the clock's sum may be a hair below
 

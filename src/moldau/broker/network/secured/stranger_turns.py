@@ -1,6 +1,7 @@
 """When strangers have their turn: all of them together have `TURN_S` of each turn of the loop, and go after the others.
 
 Where others keep the loop for longer, strangers have a share of that time, or nobody could log in to a busy broker.
+What counts is the processor's time: an idle loop owes strangers nothing, for their next turn can follow at once.
 
 What strangers can make the loop do is accepting them, reading, answering and closing. Their sockets are watched apart,
 so that the loop is told once that some of them can be read, and not of each of a thousand; they are then asked for a
@@ -17,11 +18,11 @@ from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Final
 
 TURN_S: Final = 0.0001  # as long as a request of a known client takes
-SHARE: Final = 0.2  # of the time since their last turn
+SHARE: Final = 0.2  # of what the loop did for others since their last turn
 TURN_S_MAX: Final = 0.0005
 ASKED_AT_ONCE: Final = 4  # sockets: the rest are told of again, after those that came meanwhile
 _ENDED = select.EPOLLERR | select.EPOLLHUP
@@ -32,7 +33,8 @@ Do = Callable[[], object]
 
 class StrangerTurns:
     __slots__ = (
-        "_ended_s",
+        "_busy",
+        "_done_s",
         "_epoll",
         "_is_due",
         "_loop",
@@ -43,15 +45,22 @@ class StrangerTurns:
         "_writers",
     )
 
-    def __init__(self, loop: AbstractEventLoop, seconds: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        seconds: Callable[[], float] = monotonic,
+        busy: Callable[[], float] = thread_time,
+    ) -> None:
+        """`busy` is how many seconds the loop's thread has worked."""
         self._loop = loop
         self._seconds = seconds
+        self._busy = busy
         self._epoll = select.epoll()
         self._readers: dict[int, Do] = {}
         self._writers: dict[int, Do] = {}
         self._waiting: deque[Do] = deque()
         self._is_due = False
-        self._ended_s = seconds()
+        self._done_s = busy()
         self._send_known: list[Do] = []
 
     def come_after(self, send: Do) -> None:
@@ -115,12 +124,12 @@ class StrangerTurns:
         try:
             for send in self._send_known:
                 send()
-            now_s = self._seconds()
-            until_s = now_s + min(TURN_S_MAX, max(TURN_S, SHARE * (now_s - self._ended_s)))
+            others_s = self._busy() - self._done_s
+            until_s = self._seconds() + min(TURN_S_MAX, max(TURN_S, SHARE * others_s))
             while self._seconds() < until_s and self._serve_some(until_s):
                 pass
         finally:
-            self._ended_s = self._seconds()
+            self._done_s = self._busy()
             self._is_due = False
             if self._waiting:
                 self._go_on_soon()
