@@ -2,12 +2,17 @@
 
 The well-behaved client speaks TLS 1.3 and has logged in by SCRAM. Strangers come by the same listener, and those who
 fail to log in as fast as they can by one without TLS, where a handshake does not slow them down.
+
+Attackers share the client's core, and what the kernel does for them there goes before the client. So each attack is
+made twice: on another broker, which has that core with the attackers, and on the client's own. What the two differ by
+is what the attack does to a broker; what the first differs from quiet by is what it does to a machine of two cores.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import os
 import selectors
 import socket
 import ssl
@@ -19,7 +24,7 @@ from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from bench.attackers import OWN, Attack, create, place, run
+from bench.attackers import CLIENTS_CORE, OWN, Attack, Attacked, create, place, run
 from moldau.security.sasl.scram.client import ScramClient
 from moldau.security.sasl.scram.credential import ScramMechanism
 from moldau.wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
@@ -40,6 +45,21 @@ class Strangers:
     def __init__(self, secured: Secured) -> None:
         self.trusted = Path(secured.keys.trusted)
         self.plain = address_of(secured, "SASL_PLAINTEXT")
+
+    @property
+    def every(self) -> list[Attack]:
+        return [
+            self.stalled_handshakes,
+            self.handshakes_and_nothing_more,
+            self.garbage_instead_of_tls,
+            self.oversized_first_frames,
+            self.half_of_a_first_frame,
+            self.failed_logins_by_plain,
+            self.failed_logins_by_scram,
+            self.key_updates,
+            self.key_updates_between_bytes,
+            self.one_byte_in_a_record,
+        ]
 
     def stalled_handshakes(self, address: Address, stop: Event) -> None:
         """More than may be under way; whoever is given up comes again."""
@@ -174,24 +194,21 @@ def known_client(secured: Secured) -> Attacker:
 
 
 def run_all(names: list[str], seconds: float, *, is_alone: bool) -> int:
-    with tempfile.TemporaryDirectory() as folder, running_secured(Path(folder)) as secured:
-        strangers = Strangers(secured)
-        every: list[Attack] = [
-            strangers.stalled_handshakes,
-            strangers.handshakes_and_nothing_more,
-            strangers.garbage_instead_of_tls,
-            strangers.oversized_first_frames,
-            strangers.half_of_a_first_frame,
-            strangers.failed_logins_by_plain,
-            strangers.failed_logins_by_scram,
-            strangers.key_updates,
-            strangers.key_updates_between_bytes,
-            strangers.one_byte_in_a_record,
-        ]
-        wanted = [attack for attack in every if not names or attack.__name__ in names]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as next_door,
+        running_secured(Path(folder)) as secured,
+        running_secured(Path(next_door)) as neighbour,
+    ):
+        pairs = zip(Strangers(secured).every, Strangers(neighbour).every, strict=True)
+        wanted = [pair for pair in pairs if not names or pair[0].__name__ in names]
         connect = partial(known_client, secured)
         with connect() as client:
             create(client, OWN)
         place(secured.broker.pid, is_alone=is_alone)
-        address = address_of(secured, "SASL_SSL")
-        return 1 if run(wanted, address, connect, process_id=secured.broker.pid, seconds=seconds) else 0
+        os.sched_setaffinity(neighbour.broker.pid, {CLIENTS_CORE})
+        attacked = [
+            Attacked(attack, address_of(secured, "SASL_SSL"), elsewhere, address_of(neighbour, "SASL_SSL"))
+            for attack, elsewhere in wanted
+        ]
+        return 1 if run(attacked, connect, process_id=secured.broker.pid, seconds=seconds) else 0
