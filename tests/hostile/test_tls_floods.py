@@ -114,3 +114,14 @@ def answers_beside(secured: Secured, flood: Flood, version: ssl.TLSVersion) -> l
 def send_all(sock: socket.socket, data: bytes) -> None:
     with contextlib.suppress(OSError):  # hung up on, which most of these are
         sock.sendall(data)
+
+
+def test_what_comes_behind_records_without_data_is_read(secured: Secured) -> None:
+    """More of them than are gone through in one turn, so that the socket tells of nothing any more."""
+    attacked = secured.broker.addresses["SASL_SSL"]
+    with socket.create_connection((attacked.host, attacked.port), 20) as sock:
+        peer = RawTls(sock, Path(secured.keys.trusted), TLS13)
+        sent = b"".join([*(peer.key_update() for _ in range(10)), peer.record(DATA, b"\x7f\xff\xff\xff")])
+        sock.sendall(sent)
+        while sock.recv(10_000):
+            pass

@@ -70,6 +70,20 @@ def test_a_call_goes_through_few_records_of_a_flood(world: World) -> None:
     assert sum(counts) == 200
 
 
+def test_a_strangers_call_goes_through_fewer_and_more_are_pending(world: World) -> None:
+    with raw(world) as (session, peer):
+        session.records_per_call = 4
+        updates = 10
+        peer.socket.sendall(b"".join(peer.key_update() for _ in range(updates)) + peer.record(DATA, b"x"))
+        wait(session)
+        for _ in range(updates // 4):
+            with pytest.raises(BlockingIOError):
+                session.recv_into(VIEW)
+            assert session.has_pending
+        assert session.recv_into(VIEW) == 1
+        assert not session.has_pending
+
+
 def test_tiny_records_are_all_read_and_few_of_them_at_a_time(world: World) -> None:
     with raw(world) as (session, peer):
         peer.socket.sendall(b"".join(peer.record(DATA, b"x") for _ in range(1_000)))

@@ -32,6 +32,7 @@ IDLE_RECORDS_MAX: Final = 16  # in a row without data; peers of ours send two se
 RECORDS_FED_MAX: Final = 8  # at a time, which OpenSSL may work through before it says anything
 BYTES_FED_MAX: Final = 16 * KIB  # at a time, if these are several: OpenSSL keeps a buffer as large as the largest feed
 RECORDS_PER_CALL_MAX: Final = IDLE_RECORDS_MAX + 2 * RECORDS_FED_MAX  # so many key updates take 0.7 ms
+STRANGERS_RECORDS_PER_CALL: Final = 4  # these 0.1 ms, and a message of an honest login is one record
 HANDSHAKE_BYTES_MAX: Final = 256 * KIB  # OpenSSL takes 100 KiB of certificates at most, and one hello of 128
 SEND_BYTES_MAX: Final = 32 * KIB  # by one call of the system; OpenSSL keeps a buffer of that size
 UNSENT_BYTES_MAX: Final = 64 * KIB  # these, and alerts that reading gave rise to
@@ -58,6 +59,7 @@ class TlsSession:
         "_unsent",
         "has_pending",
         "is_established",
+        "records_per_call",
         "wants_write",
     )
 
@@ -68,6 +70,8 @@ class TlsSession:
         self.is_established = False
         self.wants_write = False
         """Whether the handshake waits until the socket can be written, and not for the other end."""
+        self.records_per_call = RECORDS_PER_CALL_MAX
+        """How many `recv_into` works through before it returns, whatever they hold."""
         self._socket = sock
         self._tls13_suites = tls.tls13_suites
         self._is_ended = False
@@ -167,7 +171,7 @@ class TlsSession:
         records, may_receive = 0, True
         while count < end and not self._is_ended:
             if not incoming.pending and not tls.pending():
-                fed = self._feed() if records < RECORDS_PER_CALL_MAX else 0
+                fed = self._feed(min(self.records_per_call - records, RECORDS_FED_MAX))
                 if fed:
                     records += fed
                 elif may_receive and not self._has_records():
@@ -203,12 +207,12 @@ class TlsSession:
         self._idle_records = 0
         return size
 
-    def _feed(self) -> int:
+    def _feed(self, records_max: int = RECORDS_FED_MAX) -> int:
         """Give OpenSSL some of the records that are here; how many."""
         at, received = self._at, self._received
         if at == len(received):
             return 0
-        count, self._at = run_of_records(received, at, records_max=RECORDS_FED_MAX, bytes_max=BYTES_FED_MAX)
+        count, self._at = run_of_records(received, at, records_max=records_max, bytes_max=BYTES_FED_MAX)
         if count:
             self._idle_records += count
             self._incoming.write(memoryview(received)[at : self._at])

@@ -22,7 +22,7 @@ from moldau.broker.requests.logging_in import LoginGate
 from moldau.core.errors import ProtocolViolation
 from moldau.security.principals import Principal
 from moldau.security.tls.outbox import TlsOutbox
-from moldau.security.tls.session import TlsSession
+from moldau.security.tls.session import RECORDS_PER_CALL_MAX, STRANGERS_RECORDS_PER_CALL, TlsSession
 
 
 class SecuredConnection(Connection):
@@ -57,6 +57,8 @@ class SecuredConnection(Connection):
         if gate is not None:
             apart: Any = strangers.turns(loop)
             loop = turns = apart
+            if self._session is not None:
+                self._session.records_per_call = STRANGERS_RECORDS_PER_CALL
         outbox = None if self._session is None else cast("Outbox", TlsOutbox(self._session, scratch))
         super().__init__(
             cast("socket.socket", stream),
@@ -115,6 +117,8 @@ class SecuredConnection(Connection):
         self._loop.remove_reader(descriptor)
         self._loop.remove_writer(descriptor)
         self._loop, self._turns = loop, turns
+        if self._session is not None:
+            self._session.records_per_call = RECORDS_PER_CALL_MAX
         if self._reading:
             loop.add_reader(descriptor, self._turn, self._receive)
         if self._sending:
@@ -142,6 +146,12 @@ class SecuredConnection(Connection):
             self._turns.queue(partial(super()._answered, done))
         else:
             super()._answered(done)
+
+    def _receive(self) -> bool:
+        goes_on = super()._receive()
+        if not goes_on:
+            self._receive_pending_soon()  # records that held no data, and others behind them
+        return goes_on
 
     def _receive_pending_soon(self) -> None:
         """What came already: the socket tells nobody of it."""
