@@ -12,6 +12,7 @@ from moldau.telemetry.metrics_data import Attributes, AttributeValue
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_:]+")
 _NO_LABEL = re.compile(r"[^a-zA-Z0-9_]+")
 _TOTAL = "_total"
+_OF_POINTS = frozenset({"le", "quantile"})  # of buckets and quantiles: Prometheus drops a whole page for a second one
 _UNITS: Mapping[str, str] = MappingProxyType(
     {
         "ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours",
@@ -37,7 +38,8 @@ def metric_name(name: str, unit: str, *, is_counter: bool) -> str:
 def label_name(key: str) -> str:
     found = _NO_LABEL.sub("_", key)
     # Two underscores are Prometheus' own.
-    return f"key_{found.lstrip('_')}" if not found or found[0].isdigit() or found.startswith("_") else found
+    is_taken = not found or found[0].isdigit() or found.startswith("_") or found in _OF_POINTS
+    return f"key_{found.lstrip('_')}" if is_taken else found
 
 
 def label_value(value: AttributeValue) -> str:
