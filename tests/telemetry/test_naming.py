@@ -27,7 +27,14 @@ def test_names(name: str, unit: str, is_counter: bool, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "shown"),
-    [("node.id", "node_id"), ("__name__", "key_name__"), ("1st", "key_1st"), ("", "key_"), ("_a", "key_a"), ("le", "key_le")],
+    [
+        ("node.id", "node_id"),
+        ("__name__", "key_name__"),
+        ("1st", "key_1st"),
+        ("", "key_"),
+        ("_a", "key_a"),
+        ("le", "key_le"),
+    ],
 )
 def test_labels(key: str, shown: str) -> None:
     assert label_name(key) == shown
