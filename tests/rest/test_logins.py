@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import json
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, A
 from confluent_kafka.admin import ResourceType as Resource
 
 import moldau
+from moldau.rest.producing import producers
 from moldau.rest.sessions import Sessions
 from moldau.rest.settings import RestSettings
 from moldau.rest.threads import Threads
@@ -93,6 +95,46 @@ def test_a_right_that_comes_later_counts(broker: moldau.EmbeddedBroker, passthro
     assert {status() for _ in range(3)} == {403}
     allow(broker, "bob", Resource.TOPIC, "his", AclOperation.WRITE)
     eventually(lambda: status() == 200)
+
+
+def test_a_record_says_why_it_is_refused_before_its_producer_has_heard_so(
+    broker: moldau.EmbeddedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """librdkafka takes no more records once a producer failed, and says why by another way."""
+    is_heard = threading.Event()
+    poll = producers.Running.poll
+
+    def late(running: producers.Running) -> None:
+        is_heard.wait(WAIT_S_MAX)
+        poll(running)
+
+    monkeypatch.setattr(producers.Running, "poll", late)
+    broker.add_user("dave", "his")
+    allow(broker, "dave", Resource.TOPIC, "his", AclOperation.DESCRIBE)
+    client = {**broker.clients.confluent, "sasl.username": "dave", "sasl.password": "his"}
+    record = producers.Record("his", None, b"x")
+
+    async def play() -> list[object]:
+        threads = Threads(consuming=1, streaming=1)
+        own = producers.Producers(client, RestSettings(client=client), threads)
+        try:
+            sent = [await own.send(record)]
+            failing = own.running
+            async with asyncio.timeout(WAIT_S_MAX):
+                while own.running is failing:
+                    sent.append(await own.send(record))
+                    await asyncio.sleep(0.01)
+            is_heard.set()
+            return await asyncio.gather(*sent, return_exceptions=True)
+        finally:
+            is_heard.set()
+            own.close()
+            threads.close()
+
+    refused = asyncio.run(play())
+    assert {each.code for each in refused if isinstance(each, ApiError)} == {40301}
+    assert len(refused) > 1
+    assert all(isinstance(each, ApiError) for each in refused)
 
 
 @pytest.mark.parametrize("login", [None, ("alice", "a guess"), ("nobody", "x"), ("", ""), ("alice", "")])

@@ -70,7 +70,7 @@ class Producers:
         self._config = {**USUAL, **quiet(), **client}
         self._settings = settings
         self._threads = threads
-        self._running: _Running | None = None
+        self.running: Running | None = None
         self._partitions: dict[str, tuple[float, int]] = {}
 
     async def send(self, record: Record) -> Delivery:
@@ -80,26 +80,31 @@ class Producers:
             raise no_partition()
         deadline_s = time.monotonic() + self._settings.timeout_s
         while True:
+            running = self._producer()
             try:
-                return self._producer().send(record)
+                return running.send(record)
             except BufferError:
                 if time.monotonic() >= deadline_s:
                     raise ApiError(RETRIABLE, "the cluster takes no more records now") from None
                 await asyncio.sleep(FULL_PAUSE_S)
             except KafkaException as wrong:
-                raise problem_of_error(wrong.args[0]) from None
+                error = wrong.args[0]
+                if error.code() != KafkaError._FATAL or time.monotonic() >= deadline_s:
+                    raise problem_of_error(error) from None
+                # It failed for good, for a reason that its thread has yet to hear; another says it of this record.
+                running.is_broken = True
 
     def close(self) -> None:
-        if self._running is not None:
-            self._running.close()
-            self._running = None
+        if self.running is not None:
+            self.running.close()
+            self.running = None
 
-    def _producer(self) -> _Running:
-        if self._running is not None and self._running.is_broken:
+    def _producer(self) -> Running:
+        if self.running is not None and self.running.is_broken:
             self.close()
-        if self._running is None:
-            self._running = _Running(self._config, asyncio.get_running_loop())
-        return self._running
+        if self.running is None:
+            self.running = Running(self._config, asyncio.get_running_loop())
+        return self.running
 
     async def _partition_count(self, topic: str) -> int:
         """Of a topic that is there: librdkafka would keep records of one that is not for as long as it may."""
@@ -131,7 +136,7 @@ def _partitions_of(producer: Producer, topic: str, settings: RestSettings) -> in
         time.sleep(POLL_S)
 
 
-class _Running:
+class Running:
     def __init__(self, config: Mapping[str, Any], loop: asyncio.AbstractEventLoop) -> None:
         self.producer = Producer(dict(config))
         self.is_broken = False
@@ -139,7 +144,7 @@ class _Running:
         self._loop = loop
         self._done: list[tuple[Delivery, Delivered | ApiError]] = []
         self._is_closing = threading.Event()
-        self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
+        self._thread = threading.Thread(target=self.poll, name="deliveries", daemon=True)
         self._thread.start()
 
     def send(self, record: Record) -> Delivery:
@@ -180,7 +185,7 @@ class _Running:
         kind, timestamp_ms = message.timestamp()
         return Delivered(message.partition(), message.offset(), timestamp_ms if kind else None)
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
         """What was sent before the end is delivered, or fails when its time is up."""
         while not self._is_closing.is_set() or len(self.producer):
             try:
