@@ -62,7 +62,7 @@ def test_one_turn_of_the_loop_has_few_of_many_who_can_be_read() -> None:
 
     async def play() -> None:
         seconds = itertools.count(0.0, TURN_S / 2.5)  # a look at the clock is two fifths of a turn
-        turns = StrangerTurns(asyncio.get_running_loop(), lambda: next(seconds))
+        turns = StrangerTurns(asyncio.get_running_loop(), lambda: next(seconds), lambda: 0.0)
         with pairs(CROWD) as crowd:
             for number, (ours, theirs) in enumerate(crowd):
                 turns.add_reader(ours.fileno(), read, ours, number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
@@ -137,9 +138,18 @@ def test_attributes_of_a_resource_are_not_merged_with_each_of_its_points() -> No
     points = resource.scope_metrics.add().metrics.add(name="h").gauge.data_points
     for _ in range(50_000):
         points.add(flags=0, as_int=0)
-    began_s = time.thread_time()
-    assert samples_of(client(), data.SerializeToString()) == Samples([], 50_000)
-    reading_s = time.thread_time() - began_s
-    began_s = time.thread_time()
-    MetricsDataReader(TELEMETRY_ELEMENTS_MAX).read(data.SerializeToString())
-    assert reading_s < 3 * (time.thread_time() - began_s), "most of it is reading"
+    pushed_bytes = data.SerializeToString()
+
+    def seconds(job: Callable[[], object]) -> float:
+        """The least of three: a collection of garbage may fall into one."""
+
+        def once() -> float:
+            began_s = time.thread_time()
+            job()
+            return time.thread_time() - began_s
+
+        return min(once() for _ in range(3))
+
+    assert samples_of(client(), pushed_bytes) == Samples([], 50_000)
+    reading_s = seconds(lambda: MetricsDataReader(TELEMETRY_ELEMENTS_MAX).read(pushed_bytes))
+    assert seconds(lambda: samples_of(client(), pushed_bytes)) < 3 * reading_s, "most of it is reading"
