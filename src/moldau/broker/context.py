@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from moldau.security.principals import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Sequence, Set
+    from collections.abc import Callable, Coroutine, Iterable, Sequence, Set
     from concurrent.futures import Executor
 
     from moldau.broker.authorization import Authorization
@@ -172,6 +172,10 @@ class Context:
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
         """Go on in a task of its own, whose time is that of the request where clients have quotas of time."""
         return asyncio.ensure_future(work)
+
+    async def compute(self, work: Callable[[], T], executor: Executor) -> T:
+        """What a thread is to do, whose processor time is that of the request where clients have quotas of time."""
+        return await asyncio.get_running_loop().run_in_executor(executor, work)
 
     def exempt(self) -> None:
         """The time of this request is no client's: a broker asks that proved to be one, or nobody has to prove it."""

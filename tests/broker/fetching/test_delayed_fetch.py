@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from moldau.broker.context import Context, Peer
 from moldau.broker.fetching.cold_reads import ColdReads
 from moldau.broker.fetching.delayed_fetch import DelayedFetch
 from moldau.broker.fetching.fetch_sessions import Plan, Wanted
@@ -20,7 +21,9 @@ from moldau.broker.handlers.fetch import _fetch_many
 from moldau.broker.requests.delayed_response import DelayedResponse
 from moldau.coordinator.long_work import LongWork
 from moldau.replication.partition import Partition
+from moldau.wire.api import ApiKey
 from moldau.wire.batch import Record, build_batch
+from moldau.wire.frame import RequestHeader
 from moldau.wire.messages import FetchRequest
 from moldau.wire.messages.fetch import FetchPartition
 from tests.coordinator.loops import on_a_loop
@@ -66,7 +69,7 @@ async def test_a_fetch_of_many_that_waits_for_much_is_not_tried_for_each_record(
     wanted.partition = partition
     terms = Terms(12, 1 << 20, batches * len(batch), read_committed=False, changes_only=False)
     with closing(ColdReads()) as cold_reads, ThreadPoolExecutor(1) as computing:
-        services = SimpleNamespace(
+        services: Any = SimpleNamespace(
             authorization=None,
             partitions=None,
             long_work=LongWork(),
@@ -74,7 +77,7 @@ async def test_a_fetch_of_many_that_waits_for_much_is_not_tried_for_each_record(
             computing=computing,
             metering=None,
         )
-        context: Any = SimpleNamespace(services=services, version=12)
+        context = Context(services, RequestHeader(ApiKey.FETCH, 12, 1, "app"), Peer("PLAINTEXT", "127.0.0.1", 1))
         plan, reading = Plan({(partition.topic, 0): wanted}), Reading(terms.bytes_max)
         asked = FetchRequest(max_wait_ms=DAY_MS)
         answer = ensure_future(_fetch_many(asked, plan, [wanted], reading, terms=terms, context=context))

@@ -21,7 +21,7 @@ from moldau.broker.network.listener import ConnectionLimits, Listener
 from moldau.broker.quotas.clients import ClientQuotas
 from moldau.broker.quotas.rates import Windows
 from moldau.broker.quotas.throttling import Stopwatch, Throttling
-from moldau.broker.requests.answers import Encoded, Relayed, in_turn
+from moldau.broker.requests.answers import Encoded, Relayed, in_thread, in_turn
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.controller.settings.quotas import quota_entity
 from moldau.coordinator.long_work import LongWork
@@ -88,6 +88,30 @@ def spend(_: int) -> int:
     return 0
 
 
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+async def busy_in_a_thread(_: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    await in_thread(spend_all, context)
+    return HeartbeatResponse()
+
+
+@api(ApiKey.HEARTBEAT, HeartbeatRequest, versions=(0, 3))
+async def busy_in_a_thread_for_nothing(_: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    with pytest.raises(ArithmeticError):
+        await in_thread(fail_after_all, context)
+    return HeartbeatResponse()
+
+
+def spend_all() -> None:
+    until_s = time.thread_time() + BUSY_S
+    while time.thread_time() < until_s:
+        pass
+
+
+def fail_after_all() -> None:
+    spend_all()
+    raise ArithmeticError
+
+
 @api(ApiKey.PRODUCE, ProduceRequest, versions=(3, 13))
 def without_answer(_: ProduceRequest, __: Context) -> None:
     return None
@@ -121,7 +145,7 @@ async def limited(
     """A client that pauses this long after each request, unless it has other limits."""
     clients = ClientQuotas(monotonic_ms, windows=Windows(2, pause_ms), mutation_windows=Windows())
     clients.limit({quota_entity([("client-id", "app")]): values or {"request_percentage": 1e-9}})
-    services = SimpleNamespace(long_work=LongWork())  # the handlers here need no other
+    services = SimpleNamespace(long_work=LongWork(), computing=None)  # the handlers here need no other
     dispatch = Dispatch(table, cast("Services", services))
     dispatch.limit(Throttling(clients))
     listener = Listener("PLAINTEXT")
@@ -252,7 +276,10 @@ async def answer_to(reader: StreamReader, correlation_id: int) -> None:
     assert struct.unpack_from(">i", await reader.readexactly(size))[0] == correlation_id
 
 
-@pytest.mark.parametrize("row", [busy_in_a_task, busy_item_by_item], ids=lambda row: row.call.__name__)
+BUSY = (busy_in_a_task, busy_item_by_item, busy_in_a_thread, busy_in_a_thread_for_nothing)
+
+
+@pytest.mark.parametrize("row", BUSY, ids=lambda row: row.call.__name__)
 def test_work_that_a_handler_starts_counts_as_its_own(row: Api) -> None:
     """The largest requests are answered by such: uncounted, they would be free."""
 

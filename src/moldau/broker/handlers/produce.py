@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Set
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from moldau.broker.api import api
@@ -173,11 +174,10 @@ async def _store_opened(
     context: Context,
     long: list[tuple[Partition, PartitionProduceData]],
 ) -> ProduceResponse | Encoded[ProduceResponse] | None:
-    loop = asyncio.get_running_loop()
     checked: dict[int, Validated | ApiError] = {}
     for partition, data in long:
-        checking = loop.run_in_executor(work.services.executor, _checked, partition, data, work.now_ms)
-        checked[id(data)] = await checking
+        validate = partial(_checked, partition, data, work.now_ms)
+        checked[id(data)] = await context.compute(validate, work.services.executor)
     work.checked = checked
     return await _store_in_slices(request, work, context)
 

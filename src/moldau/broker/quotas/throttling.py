@@ -4,11 +4,12 @@ and its connection is muted meanwhile (KIP-219)."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import Executor
 from functools import partial
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 from types import coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from moldau.broker.context import Context
 from moldau.broker.network.outbox import Part
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Stopwatch:
-    """The time that one request has taken of the loop, and whether it counts."""
+    """The time that one request has taken of the loop and of threads, and whether it counts."""
 
     __slots__ = ("is_exempt", "spent_ns")
 
@@ -58,6 +59,23 @@ class Stopwatch:
                 step = partial(work.throw, wrong)
 
 
+class Measured(Generic[T]):
+    """What a thread does: its processor time, without what it waits for the disk, or for the loop to let it go on."""
+
+    __slots__ = ("_work", "spent_ns")
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self.spent_ns = 0
+
+    def __call__(self) -> T:
+        began_ns = thread_time_ns()
+        try:
+            return self._work()
+        finally:
+            self.spent_ns = thread_time_ns() - began_ns
+
+
 class LimitedContext(Context):
     """The surroundings of a request that is limited."""
 
@@ -69,6 +87,13 @@ class LimitedContext(Context):
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
         return asyncio.ensure_future(self.stopwatch.timed(work))
+
+    async def compute(self, work: Callable[[], T], executor: Executor) -> T:
+        measured = Measured(work)
+        try:
+            return await super().compute(measured, executor)
+        finally:
+            self.stopwatch.spent_ns += measured.spent_ns  # here and not in the thread: the loop writes it, too
 
     def exempt(self) -> None:
         self.stopwatch.is_exempt = True

@@ -144,7 +144,7 @@ async def encoded(shape: Callable[[], R], context: Context) -> Encoded[R]:
 
 async def in_thread(work: Callable[[], T], context: Context) -> T:
     """What would hold the loop for long; it must look at nothing that changes, such as a request and an image."""
-    return await asyncio.get_running_loop().run_in_executor(context.services.computing, work)
+    return await context.compute(work, context.services.computing)
 
 
 def refuse_repetition(questions: Sequence[Hashable]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
@@ -64,7 +63,7 @@ class TelemetryReceiver:
             return data, samples_of(client, data)
 
         try:
-            data, samples = await asyncio.get_running_loop().run_in_executor(self._executor, read)
+            data, samples = await context.compute(read, self._executor)
         except InvalidRecord:
             self.unreadable += 1
             instance.last_error = ErrorCode.INVALID_RECORD
