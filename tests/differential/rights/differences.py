@@ -20,6 +20,16 @@ DIFFERENCES: tuple[Difference, ...] = (
         "Where Apache Kafka refuses a partition and leaves the message null, we say why.",
         theirs=None,
     ),
+    *(
+        Difference(
+            question,
+            "*",
+            "*error_message",
+            "Apache Kafka refuses with a code and leaves the message null, we say in words what it means.",
+            theirs=None,
+        )
+        for question in ("DescribeClientQuotas *", "DescribeUserScramCredentials *")
+    ),
     Difference(
         "Metadata * created",
         "*",

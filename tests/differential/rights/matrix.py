@@ -114,6 +114,7 @@ NAMES = [
     "resource_type",
     "resource_name",
     "group_id",
+    "user",
     "key",
     "partition_index",
 ]

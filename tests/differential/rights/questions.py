@@ -451,6 +451,42 @@ TOKENS = [
     *ask("DescribeDelegationToken", 1, 3, owners=[BOB]),
 ]
 
+CLIENT: list[Fields] = [{"entity_type": "client-id", "entity_name": "rights-client"}]
+QUOTA: Fields = {"key": "producer_byte_rate", "value": 1e12, "remove": False}
+NEW_USER: Fields = {
+    "name": "rights-user",
+    "mechanism": 1,
+    "iterations": 4_096,
+    "salt": b"salt",
+    "salted_password": bytes(32),
+}
+QUOTAS_AND_USERS = [
+    *ask(
+        "AlterClientQuotas",
+        0,
+        1,
+        entries=[{"entity": CLIENT, "ops": [QUOTA]}, {"entity": CLIENT, "ops": [{**QUOTA, "key": "rights-none"}]}],
+        validate_only=False,
+    ),
+    *ask(
+        "DescribeClientQuotas",
+        0,
+        1,
+        components=[{"entity_type": "client-id", "match_type": 0, "match": "rights-client"}],
+        strict=False,
+    ),
+    # Not by null, which Apache Kafka never answers where it has to refuse.
+    *ask("DescribeUserScramCredentials", 0, note="all", users=[]),
+    *ask("DescribeUserScramCredentials", 0, note="some", users=[{"name": "rights-user"}, {"name": "rights-none"}]),
+    *ask(
+        "AlterUserScramCredentials",
+        0,
+        deletions=[{"name": "rights-none", "mechanism": 1}],
+        upsertions=[NEW_USER, {**NEW_USER, "name": "rights-weak", "iterations": 1}],
+    ),
+    *ask("DescribeUserScramCredentials", 0, note="again", users=[]),
+]
+
 QUESTIONS: tuple[Question, ...] = (
     *GROUPS[-7:],
     *DATA,
@@ -459,4 +495,12 @@ QUESTIONS: tuple[Question, ...] = (
     *TRANSACTIONS,
     *ACLS,
     *TOKENS,
+    *QUOTAS_AND_USERS,
 )
+
+# Those of clients' metrics need no right either: `tests/differential/telemetry` asks an Apache Kafka with a plugin.
+NOT_ASKED = {
+    "SaslHandshake": "comes before a login, and needs no right",
+    "SaslAuthenticate": "comes before a login, and needs no right",
+    "ApiVersions": "comes before a login, and needs no right",
+}

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from moldau.broker.handlers.table import TABLE
 from tests import apache_kafka
 from tests.apache_kafka import ApacheKafka
 from tests.brokers import running_broker
@@ -21,7 +22,7 @@ from tests.differential.conftest import (
 from tests.differential.differences import Difference, disagreements
 from tests.differential.rights.differences import DIFFERENCES
 from tests.differential.rights.matrix import Matrix
-from tests.differential.rights.questions import QUESTIONS, Question
+from tests.differential.rights.questions import NOT_ASKED, QUESTIONS, Question
 from tests.differential.rights.users import User, users
 
 # Until there are ACLs everybody may do everything. The first request makes them, for the admin and for the users.
@@ -96,3 +97,9 @@ def test_all_users_get_the_same_answers(question: Question, both: Both, broker_k
 def test_there_are_more_than_a_thousand_cases() -> None:
     assert len(QUESTIONS) * len(list(users())) > 1_000
     assert {user.name for user in users()} >= set(SAMPLE)
+
+
+def test_every_api_that_clients_ask_is_among_them() -> None:
+    answered = {row.key.name.replace("_", "").lower() for row in TABLE}
+    asked = {question.api.lower() for question in QUESTIONS}
+    assert answered - asked == {api.lower() for api in NOT_ASKED}

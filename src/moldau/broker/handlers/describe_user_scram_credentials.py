@@ -31,12 +31,11 @@ def describe_user_scram_credentials(
 
 def _response(image: ClusterImage, users: list[str] | None) -> DescribeUserScramCredentialsResponse:
     return DescribeUserScramCredentialsResponse(
-        error_message=None,
         results=[
             DescribeUserScramCredentialsResult(
                 user=each.user,
                 error_code=each.error,
-                error_message=each.message,
+                error_message=each.message or "",
                 credential_infos=[CredentialInfo(mechanism, iterations) for mechanism, iterations in each.iterations],
             )
             for each in describe_scram_credentials(image, users)
