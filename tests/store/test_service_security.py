@@ -8,6 +8,7 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.metadata_store import MetadataService
 from moldau.store.service_security import service_tls, zookeeper_security
+from moldau.store.zookeeper.security import User
 from tests.security.tls.conftest import world
 from tests.security.tls.world import World
 
@@ -37,9 +38,24 @@ def test_nothing_is_protected_where_nothing_is_set() -> None:
 def test_a_login_and_acls() -> None:
     made = zookeeper_security(service(zookeeper_sasl_jaas_config=JAAS, zookeeper_set_acl="true"))
     assert made is not None
-    assert made.user is not None
+    assert isinstance(made.user, User)
     assert (made.user.name, made.user.password, made.sets_acl, made.tls) == ("moldau", "zk-secret", True, None)
     assert "zk-secret" not in repr(made) + repr(service(zookeeper_sasl_jaas_config=JAAS))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("useTicketCache=true", "a broker needs the key of its principal: set useKeyTab=true"),
+        ('useKeyTab=true keyTab="/none"', "GSSAPI needs principal, which is not set"),
+        ('useKeyTab=true keyTab="/none" principal="*"', "to log in to others a broker has to be somebody"),
+    ],
+)
+def test_a_login_by_kerberos_needs_a_key(options: str, told: str) -> None:
+    key = "zookeeper.sasl.jaas.config"
+    words = refused(zookeeper_sasl_jaas_config=f"com.sun.security.auth.module.Krb5LoginModule required {options};")
+    assert words.startswith(f"{key}: ")
+    assert told in words
 
 
 def test_the_kind_of_a_store_is_in_its_name(world: World) -> None:

@@ -12,10 +12,13 @@ from moldau.core.config.definitions import ConfigConflict, ConfigError, ConfigVa
 from moldau.core.config.metadata_store import MetadataService
 
 if TYPE_CHECKING:
+    from moldau.security.jaas import LoginModule
+    from moldau.security.sasl.client_login import ClientCredentials
     from moldau.security.tls.client_contexts import ClientTls
     from moldau.security.tls.settings import TlsSettings
     from moldau.store.zookeeper.security import User, ZookeeperSecurity
 
+KERBEROS_SERVICE: Final = "zookeeper"  # the first part of the principals of ZooKeeper's servers
 _KINDS: Final = {".pem": "PEM", ".p12": "PKCS12", ".pfx": "PKCS12", ".jks": "JKS"}
 _KEY = re.compile(r"(?<![\w./-])ssl\.")
 
@@ -68,19 +71,32 @@ def _kind(location: str, key: str) -> str:
     return kind
 
 
-def _user(given: Mapping[str, ConfigValue]) -> User | None:
+def _user(given: Mapping[str, ConfigValue]) -> User | ClientCredentials | None:
     text = given.get("sasl.jaas.config")
     if not isinstance(text, str) or not text:
         return None
-    from moldau.security.jaas import InvalidJaasConfig, login_module
+    from moldau.security.jaas import KERBEROS_MODULE, InvalidJaasConfig, login_module, parse_jaas_config
     from moldau.security.sasl.digest_md5 import DIGEST_MD5
+    from moldau.security.sasl.mechanism import GSSAPI
     from moldau.store.zookeeper.security import User
 
     key = "zookeeper.sasl.jaas.config"
     try:
+        if KERBEROS_MODULE in {each.name for each in parse_jaas_config(text)}:
+            return _tickets(login_module(text, GSSAPI))
         module = login_module(text, DIGEST_MD5)
     except InvalidJaasConfig as wrong:
         raise ConfigConflict(key, None, f"{key}: {wrong}") from None
     if not module.username or not module.password:
         raise ConfigConflict(key, None, f"{key}: username and password are needed, and one of them is not set")
     return User(module.username, module.password)
+
+
+def _tickets(module: LoginModule) -> ClientCredentials:
+    from moldau.security.sasl.client_credentials import kerberos_credentials
+    from moldau.security.sasl.kerberos.library import Initiator
+    from moldau.security.sasl.kerberos.login_module import kerberos_login
+
+    service_name = module.options.get("serviceName") or KERBEROS_SERVICE
+    login = kerberos_login(module, service_name, is_initiator=True)
+    return kerberos_credentials(Initiator.by_keytab(login.keytab), login.service_name)

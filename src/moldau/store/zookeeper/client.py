@@ -276,15 +276,24 @@ class ZookeeperClient:
             raise ConnectionDropped(str(wrong)) from None
 
     def _connect(self, *args: Any) -> Any:
-        """kazoo keeps what it and the server agreed on to itself; two thirds of it are how long it waits to read."""
+        """`args` begin with the server's host.
+
+        kazoo keeps what it and the server agreed on to itself; two thirds of it are how long it waits to read.
+        """
+        login = self._begin_login(args[0]) if self._logs_in else None
         read_timeout_ms, connect_timeout_ms = self._negotiate(*args)
         self.session_timeout_s = min(self._wanted_timeout_s, read_timeout_ms * 1.5 / 1000)
-        if self._logs_in:
-            assert self._security is not None, "it names the user"
-            self._trusted(self._security.log_in, self._kazoo._connection, connect_timeout_ms / 1000)
+        if login is not None:
+            from moldau.store.zookeeper.security import log_in
+
+            self._trusted(log_in, login, self._kazoo._connection, connect_timeout_ms / 1000)
             self._on_loop(self._change_state, KazooState.CONNECTED, self._kazoo.client_id[0])
         self._refused = ""
         return read_timeout_ms, connect_timeout_ms
+
+    def _begin_login(self, host: str) -> Any:
+        assert self._security is not None, "it names the user"
+        return self._trusted(self._security.begin_login, host)
 
     def _hear_state(self, state: str) -> None:
         if state == KazooState.CONNECTED and self._logs_in:

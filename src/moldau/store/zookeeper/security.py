@@ -13,14 +13,15 @@ from kazoo.exceptions import KazooException
 from kazoo.protocol.serialization import SASL
 from kazoo.security import CREATOR_ALL_ACL, READ_ACL_UNSAFE
 
+from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
 from moldau.security.sasl.digest_md5 import DIGEST_MD5, DigestMd5Client
-from moldau.security.sasl.mechanism import SaslError
+from moldau.security.sasl.mechanism import Response, SaslClient, SaslError
 from moldau.security.tls.contexts import LoadedTls
 from moldau.store.tree.layout import HEAD
 
 SERVICE: Final = "zookeeper/zk-sasl-md5"  # ZooKeeper's servers have this name for DIGEST-MD5, whatever their hosts are
 NONCE_BYTES: Final = 24
-XID_MAX: Final = 4  # of a login, which takes two questions
+TOKENS_MAX: Final = 5  # of a login: DIGEST-MD5 takes two, GSSAPI three
 
 
 class NotTrusted(Exception):
@@ -33,12 +34,24 @@ class User:
 
     name: str
     password: str = field(repr=False)
+    mechanism: str = field(default=DIGEST_MD5, init=False)
+
+    def begin(self, _host: str) -> SaslClient:
+        return DigestMd5Client(self.name, self.password, SERVICE, secrets.token_hex(NONCE_BYTES))
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """One that is to be made, with its first token, for which a KDC may be asked for longer than a session lasts."""
+
+    mechanism: str
+    first: Response | None
 
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperSecurity:
     tls: Callable[[], LoadedTls] | None = None
-    user: User | None = None
+    user: User | ClientCredentials | None = None
     sets_acl: bool = False
     """Whether new nodes can be written by those alone who are known by the same name, or certificate."""
 
@@ -65,19 +78,32 @@ class ZookeeperSecurity:
         is_hidden = path == HEAD or path.startswith(f"{HEAD}/")
         return [*CREATOR_ALL_ACL] if is_hidden else [*CREATOR_ALL_ACL, *READ_ACL_UNSAFE]
 
-    def log_in(self, connection: Any, timeout_s: float) -> None:
-        """By kazoo's own calls, without the library that it would take for it. NotTrusted if it is refused."""
+    def begin_login(self, host: str) -> Login:
+        """Before there is a connection. NotTrusted if there is nothing to log in with."""
         assert self.user is not None, "only who has a name logs in"
-        exchange = DigestMd5Client(self.user.name, self.user.password, SERVICE, secrets.token_hex(NONCE_BYTES))
         try:
-            response = exchange.evaluate(b"")
-            for xid in range(1, XID_MAX):
-                if response is None:
-                    return
-                response = response.next.evaluate(_exchanged(connection, response.token, xid, timeout_s))
+            return Login(self.user.mechanism, self.user.begin(host).evaluate(b""))
         except SaslError as wrong:
-            raise NotTrusted(f"SASL {DIGEST_MD5}: {wrong}") from None
-        raise NotTrusted(f"SASL {DIGEST_MD5}: the server goes on asking")
+            raise NotTrusted(f"SASL {self.user.mechanism}: {wrong}") from None
+        except LoginFailed as wrong:
+            raise NotTrusted(str(wrong)) from None
+
+
+def log_in(login: Login, connection: Any, timeout_s: float) -> None:
+    """By kazoo's own calls, without the library that it would take for it. NotTrusted if it is refused."""
+    response = login.first
+    try:
+        for xid in range(1, TOKENS_MAX + 1):
+            if response is None:
+                return
+            response = response.next.evaluate(_exchanged(connection, response.token, xid, timeout_s))
+    except (SaslError, _Refused) as wrong:
+        raise NotTrusted(f"SASL {login.mechanism}: {wrong}") from None
+    raise NotTrusted(f"SASL {login.mechanism}: the server goes on asking")
+
+
+class _Refused(Exception):
+    pass
 
 
 def _exchanged(connection: Any, token: bytes, xid: int, timeout_s: float) -> bytes:
@@ -86,9 +112,9 @@ def _exchanged(connection: Any, token: bytes, xid: int, timeout_s: float) -> byt
         connection._submit(SASL(token), timeout_s, xid)
         header, buffer, offset = connection._read_header(timeout_s)
     except KazooException as wrong:
-        raise NotTrusted(f"SASL {DIGEST_MD5}: the login was refused ({type(wrong).__name__})") from None
+        raise _Refused(f"the login was refused ({type(wrong).__name__})") from None
     if header.err or header.xid != xid:
-        raise NotTrusted(f"SASL {DIGEST_MD5}: the login was refused (error {header.err})")
+        raise _Refused(f"the login was refused (error {header.err})")
     challenge: bytes = SASL.deserialize(buffer, offset)[0]
     return challenge or b""
 
