@@ -8,6 +8,7 @@ from moldau.cli.failures import UsageError
 from moldau.cli.java_settings import for_librdkafka
 
 JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="her secret";'
+OAUTH = "org.apache.kafka.common.security.oauthbearer"
 
 
 def test_a_trust_store_a_key_store_and_a_login() -> None:
@@ -42,6 +43,30 @@ def test_a_delegation_token_is_told_apart_from_a_password() -> None:
     assert found == {"sasl.username": "alice", "sasl.password": "her secret", "sasl.tokenauth": "true"}
 
 
+def test_an_issuer_of_tokens() -> None:
+    given = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.token.endpoint.url": "https://issuer/token",
+        "sasl.login.callback.handler.class": f"{OAUTH}.OAuthBearerLoginCallbackHandler",
+    }
+    by_options = f'{OAUTH}.OAuthBearerLoginModule required clientId="app" clientSecret="her secret" scope="kafka";'
+    by_keys = {
+        "sasl.oauthbearer.client.credentials.client.id": "app",
+        "sasl.oauthbearer.client.credentials.client.secret": "her secret",
+        "sasl.oauthbearer.scope": "kafka",
+        "sasl.jaas.config": f"{OAUTH}.OAuthBearerLoginModule required;",
+    }
+    for login in ({"sasl.jaas.config": by_options}, by_keys):
+        assert for_librdkafka({**given, **login}) == {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": "https://issuer/token",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": "app",
+            "sasl.oauthbearer.client.secret": "her secret",
+            "sasl.oauthbearer.scope": "kafka",
+        }
+
+
 def test_librdkafkas_own_settings_stay() -> None:
     own = {"ssl.ca.location": "ca.pem", "ssl.keystore.location": "a.p12", "ssl.keystore.password": "secret"}
     assert for_librdkafka(own) == own
@@ -60,6 +85,7 @@ def test_nobody_verifies_a_name_where_the_file_says_so() -> None:
             {"ssl.truststore.location": "trust.jks"},
             "ssl.truststore.location: this tool reads a trust store only as PEM",
         ),
+        ({"sasl.login.callback.handler.class": "com.example.Mine"}, "sasl.login.callback.handler.class: Java classes"),
         ({"ssl.keystore.type": "JKS"}, "ssl.keystore.type=JKS: expected PEM or PKCS12"),
         ({"sasl.jaas.config": 'Module required password="her secret"'}, "sasl.jaas.config: unknown login module"),
     ],

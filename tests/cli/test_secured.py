@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import run_tool
-from tests.node.securing.secured import PASSWORDS, Secured, running_secured
+from tests.node.securing.secured import PASSWORDS, Secured, bearer, running_secured
+from tests.security.sasl.issuing import CLIENT, SECRET, running_issuer
 
 TOOLS = [("topics", "list"), ("users", "list"), ("quotas", "list")]
 
@@ -55,6 +56,45 @@ def test_settings_of_librdkafka(protocol: str, mechanism: str, secured: Secured)
     given = [word for key, value in settings.items() for word in ("-X", f"{key}={value}")]
     ended = run_tool(secured.address(protocol), "quotas", "list", *given)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+JAVAS_OAUTH = """\
+security.protocol=SASL_SSL
+ssl.truststore.type=PEM
+ssl.truststore.location={trusted}
+sasl.mechanism=OAUTHBEARER
+sasl.login.callback.handler.class=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler
+sasl.oauthbearer.token.endpoint.url={url}
+sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required {options};
+"""
+
+
+def test_a_token_in_a_file_is_enough(secured: Secured, tmp_path: Path) -> None:
+    token, file = tmp_path / "token.jwt", tmp_path / "client.properties"
+    token.write_text(bearer("alice")[0])
+    file.write_text(JAVAS_OAUTH.format(trusted=secured.keys.trusted, url=token.as_uri(), options=""))
+    words = ("quotas", "list", "--command-config", str(file))
+    ended = run_tool(secured.address("SASL_SSL"), *words)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    token.unlink()
+    ended = run_tool(secured.address("SASL_SSL"), *words)
+    assert "SASL OAUTHBEARER: the token can't be had: No such file" in ended.stderr
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+
+
+def test_tokens_come_from_an_issuer(secured: Secured, tmp_path: Path) -> None:
+    """Also those of librdkafka, by the same file of Java's."""
+    file, keys, words = tmp_path / "client.properties", secured.keys, ("quotas", "list")
+    options = f'clientId="{CLIENT}" clientSecret="{SECRET}"'
+    with running_issuer(keys.broker, lambda: bearer("alice")[0]) as issuer:
+        file.write_text(JAVAS_OAUTH.format(trusted=keys.trusted, url=issuer.url, options=options))
+        given = ("--command-config", str(file), "-X", f"https.ca.location={keys.trusted}")
+        for tool in (words, ("topics", "create", "by-token"), ("produce", "by-token")):
+            ended = run_tool(secured.address("SASL_SSL"), *tool, *given, stdin="hello\n")
+            assert (ended.returncode, ended.stderr) == (0, ""), tool
+        issuer.answer = lambda: (503, b"")
+        ended = run_tool(secured.address("SASL_SSL"), *words, *given)
+        assert f"the token can't be had: {issuer.url}: it answers 503" in ended.stderr
 
 
 @pytest.mark.parametrize(

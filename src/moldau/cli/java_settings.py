@@ -14,6 +14,20 @@ _SAME = {
 }
 _STORES = ("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.keystore.type")
 _JAAS = "sasl.jaas.config"
+_CALLBACKS = "sasl.login.callback.handler.class"
+_JAVAS_CALLBACKS = (
+    ".oauthbearer.OAuthBearerLoginCallbackHandler",
+    ".oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+)
+_OAUTH = {
+    "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
+}
+_OAUTH_OPTIONS = {
+    "clientId": "sasl.oauthbearer.client.id",
+    "clientSecret": "sasl.oauthbearer.client.secret",
+    "scope": "sasl.oauthbearer.scope",
+}
 _KERBEROS = {
     "keyTab": "sasl.kerberos.keytab",
     "principal": "sasl.kerberos.principal",
@@ -23,12 +37,12 @@ _KERBEROS = {
 
 def for_librdkafka(given: Mapping[str, str]) -> dict[str, str]:
     """The same settings by librdkafka's names; what has one there already stays. UsageError holds no secret."""
-    java = {*_SAME, *_STORES, _JAAS}
+    java = {*_SAME, *_STORES, *_OAUTH, _JAAS, _CALLBACKS}
     if java.isdisjoint(given):
         return dict(given)
     found = {key: value for key, value in given.items() if key not in java}
     found |= {_SAME[key]: given[key] for key in _SAME if key in given}
-    found |= _authorities(given) | _login(given)
+    found |= _authorities(given) | _login(given) | _issuer(given)
     if "ssl.keystore.type" in given and _kind(given, "ssl.keystore.type") == PEM:
         location = found.pop("ssl.keystore.location", None)
         if location is not None:
@@ -72,7 +86,16 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
     found = {
         "sasl.username": module.username,
         "sasl.password": module.password,
-        **{key: module.options.get(option) for option, key in _KERBEROS.items()},
+        **{key: module.options.get(option) for option, key in (_KERBEROS | _OAUTH_OPTIONS).items()},
         TOKEN_AUTH: "true" if module.is_token_auth else None,
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _issuer(given: Mapping[str, str]) -> dict[str, str]:
+    """Java's clients ask an issuer wherever its URL is set; librdkafka has to be told so."""
+    found = {ours: given[key] for key, ours in _OAUTH.items() if key in given}
+    if _CALLBACKS in given and not given[_CALLBACKS].endswith(_JAVAS_CALLBACKS):
+        raise UsageError(f"{_CALLBACKS}: Java classes cannot be loaded; remove it")
+    is_https = given.get("sasl.oauthbearer.token.endpoint.url", "").startswith("https:")
+    return found | ({"sasl.oauthbearer.method": "oidc"} if is_https else {})

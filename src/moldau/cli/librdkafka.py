@@ -105,7 +105,7 @@ def tell_refusal(options: Namespace) -> None:
     from moldau.cli.wire import open_cluster
     from moldau.client.cluster import Silence
 
-    # Nothing is known of logins that only librdkafka has, such as those of OAUTHBEARER.
+    # Nothing is known of logins that only librdkafka has, such as those with tokens that nobody signed.
     with suppress(UsageError, Silence), open_cluster(options) as cluster:
         cluster.nodes()
 

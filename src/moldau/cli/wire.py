@@ -46,6 +46,8 @@ def _security(settings: Mapping[str, str]) -> ConnectionSecurity | None:
         raise UsageError(
             f"security.protocol={protocol}: this tool needs files that are there (ssl.ca.location and others), and for"
             f" SASL sasl.username, sasl.password and sasl.mechanism, one of {', '.join(MECHANISMS)};"
+            " OAUTHBEARER needs sasl.oauthbearer.token.endpoint.url instead of a user and, if that is no file,"
+            " sasl.oauthbearer.method=oidc, .client.id and .client.secret;"
             " GSSAPI needs `pip install 'moldau[gssapi]'`, and tickets or a keytab instead of a user"
         )
     try:
@@ -55,7 +57,7 @@ def _security(settings: Mapping[str, str]) -> ConnectionSecurity | None:
 
 
 def _check_files(settings: Mapping[str, str]) -> None:
-    for name in ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location"):
+    for name in ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "https.ca.location"):
         path = settings.get(name, "")
         if path and path != "probe" and not os.path.exists(path):
             raise UsageError(f"client configuration: {name}: there is no file {path}")

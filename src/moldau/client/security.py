@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,6 +21,7 @@ from moldau.core.clock import SystemClock
 
 if TYPE_CHECKING:
     from moldau.security.sasl.client_login import Asking, Authenticated, ClientCredentials
+    from moldau.security.sasl.oauthbearer.retrieval import TokenEndpoint
     from moldau.security.tls.contexts import LoadedTls
     from moldau.security.tls.settings import TlsSettings
 
@@ -30,18 +31,22 @@ ClientSettings: TypeAlias = tuple[tuple[str, str], ...]
 PLAINTEXT = "plaintext"
 PROTOCOLS = (PLAINTEXT, "ssl", "sasl_plaintext", "sasl_ssl")
 GSSAPI = "GSSAPI"
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", GSSAPI)
+OAUTHBEARER = "OAUTHBEARER"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", OAUTHBEARER, GSSAPI)
 TOKEN_AUTH = "sasl.tokenauth"  # not librdkafka's, which logs in by no delegation token: "true" if this is what it is
 FOLLOWED = {
     "security.protocol", "ssl.ca.location", "ssl.ca.pem", "ssl.certificate.location", "ssl.certificate.pem",
     "ssl.key.location", "ssl.key.pem", "ssl.key.password", "ssl.keystore.location", "ssl.keystore.password",
     "ssl.endpoint.identification.algorithm", "sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password",
     "sasl.kerberos.service.name", "sasl.kerberos.principal", "sasl.kerberos.keytab",
+    "sasl.oauthbearer.method", "sasl.oauthbearer.token.endpoint.url", "sasl.oauthbearer.client.id",
+    "sasl.oauthbearer.client.secret", "sasl.oauthbearer.scope", "https.ca.location", "https.ca.pem",
     TOKEN_AUTH,
 }  # fmt: skip
+_PREFIXES = ("ssl.", "sasl.", "enable.ssl.", "https.")
 _FILES = (
     *("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
-    "sasl.kerberos.keytab",
+    *("sasl.kerberos.keytab", "https.ca.location"),
 )
 CLUSTERS_MAX = 4
 
@@ -61,7 +66,7 @@ def can_secure(settings: Mapping[str, str]) -> bool:
     protocol = settings.get("security.protocol", PLAINTEXT).lower()
     if protocol not in PROTOCOLS:
         return False
-    if any(name.startswith(("ssl.", "sasl.", "enable.ssl.")) and name not in FOLLOWED for name in settings):
+    if any(name.startswith(_PREFIXES) and name not in FOLLOWED for name in settings):
         return False
     if protocol.startswith("sasl_") and not (_mechanism(settings) in MECHANISMS and _has_user(settings)):
         return False
@@ -72,7 +77,15 @@ def _has_user(settings: Mapping[str, str]) -> bool:
     """For GSSAPI it is whoever the tickets or the key are for. A librdkafka that knows it needs no python-gssapi."""
     if _mechanism(settings) == GSSAPI:
         return find_spec("gssapi") is not None
+    if _mechanism(settings) == OAUTHBEARER:
+        return _has_issuer(settings)
     return bool(settings.get("sasl.username") and settings.get("sasl.password"))
+
+
+def _has_issuer(settings: Mapping[str, str]) -> bool:
+    """librdkafka's other method makes tokens that nobody signed; it has none for tokens in a file."""
+    endpoint = _endpoint(settings)
+    return endpoint.is_usable and (endpoint.is_file or settings.get("sasl.oauthbearer.method", "").lower() == "oidc")
 
 
 def _has_files(settings: Mapping[str, str]) -> bool:
@@ -152,10 +165,31 @@ def _credentials(given: Mapping[str, str]) -> ClientCredentials:
             keytab = given.get("sasl.kerberos.keytab")
             initiator = Initiator(given.get("sasl.kerberos.principal") if keytab else None, keytab)
             return kerberos_credentials(initiator, given.get("sasl.kerberos.service.name") or "kafka")
+        if _mechanism(given) == OAUTHBEARER:
+            return _by_bearer_tokens(given)
         is_by_token = given.get(TOKEN_AUTH) == "true"
         return client_credentials(_mechanism(given), user=user, password=password, is_by_token=is_by_token)
     except InvalidJaasConfig as wrong:
         raise OSError(str(wrong)) from None
+
+
+def _by_bearer_tokens(given: Mapping[str, str]) -> ClientCredentials:
+    from moldau.security.sasl.client_credentials import client_credentials
+    from moldau.security.sasl.oauthbearer.retrieval import retriever_of
+
+    endpoint = replace(_endpoint(given), authorities=_text(given, "https.ca"))
+    return client_credentials(OAUTHBEARER, user=None, password=None, bearer_token=retriever_of(endpoint))
+
+
+def _endpoint(given: Mapping[str, str]) -> TokenEndpoint:
+    from moldau.security.sasl.oauthbearer.retrieval import TokenEndpoint
+
+    return TokenEndpoint(
+        given.get("sasl.oauthbearer.token.endpoint.url", ""),
+        given.get("sasl.oauthbearer.client.id", ""),
+        given.get("sasl.oauthbearer.client.secret", ""),
+        given.get("sasl.oauthbearer.scope", ""),
+    )
 
 
 def _tls(given: Mapping[str, str]) -> LoadedTls:

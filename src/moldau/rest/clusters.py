@@ -28,7 +28,8 @@ def opened(settings: Mapping[str, str], timeout_s: float) -> Cluster:
     if settings.get("security.protocol", "plaintext").lower() != "plaintext" and not can_secure(settings):
         raise UnusableSettings(
             "the proxy needs files that are there (ssl.ca.location and others), and for SASL sasl.username,"
-            " sasl.password and sasl.mechanism, one of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512"
+            " sasl.password and sasl.mechanism, one of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512;"
+            " for OAUTHBEARER sasl.oauthbearer.method=oidc with .client.id, .client.secret and .token.endpoint.url"
         )
     return Cluster(
         settings["bootstrap.servers"],

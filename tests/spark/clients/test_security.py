@@ -25,6 +25,9 @@ from moldau.spark.reading.fetching import LeftToLibrary, can_fetch, fetch_range
 from moldau.spark.writing.plain_delivery import can_send, write_plainly
 from moldau.spark.writing.rows_to_records import to_records
 from moldau.wire.messages.metadata import MetadataRequest, MetadataResponse
+from tests.node.securing.secured import AUDIENCE, bearer
+from tests.security.sasl.issuing import CLIENT, SECRET, running_issuer
+from tests.security.sasl.tokens import jwk, jwks
 from tests.security.tls.conftest import world
 from tests.security.tls.world import World, make_world
 
@@ -50,13 +53,17 @@ def secured(world: World) -> Iterator[Secured]:
     store, trust = world.folder / "spark-server.pem", world.folder / "spark-trust.pem"
     store.write_bytes(world.server.key_pem() + world.server.certificate_pem())
     trust.write_bytes(world.authority.certificate_pem())
+    keys = world.folder / "spark-jwks.json"
+    keys.write_bytes(jwks(jwk(kid="one")))
     overrides = {
         "listeners": "PLAIN://127.0.0.1:0,SECURED://127.0.0.1:0",
         "listener.security.protocol.map": "PLAIN:PLAINTEXT,SECURED:SASL_SSL",
         "inter.broker.listener.name": "PLAIN",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(store),
-        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
+        "sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
         "listener.name.secured.plain.sasl.jaas.config": f'{MODULE} required user_alice="alice-secret";',
         "connections.max.reauth.ms": SESSION_MS,
     }
@@ -91,6 +98,27 @@ def test_rows_go_and_come_by_our_own_requests(secured: Secured) -> None:
     wanted = OffsetRange(TopicPartition("rows", 0), 0, ROWS)
     found = [value for batch in fetch_range(wanted, secured.settings(), ("value",)) for value in batch["value"]]
     assert [int(value.as_py()) for value in found] == list(range(ROWS))
+
+
+def test_rows_go_and_come_with_tokens_of_an_issuer(secured: Secured, world: World) -> None:
+    store = world.folder / "spark-server.pem"
+    with running_issuer(store, lambda: bearer("alice")[0]) as issuer:
+        by_token = {
+            **{name: value for name, value in secured.client.items() if name not in ("sasl.username", "sasl.password")},
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.token.endpoint.url": issuer.url,
+            "sasl.oauthbearer.client.id": CLIENT,
+            "sasl.oauthbearer.client.secret": SECRET,
+            "https.ca.location": secured.client["ssl.ca.location"],
+        }
+        other = Secured(secured.broker, by_token)
+        written(other, "by-token")
+        assert can_fetch(other.settings())
+        wanted = OffsetRange(TopicPartition("by-token", 0), 0, ROWS)
+        found = [value for batch in fetch_range(wanted, other.settings(), ("value",)) for value in batch["value"]]
+        assert len(found) == ROWS
+        assert len(issuer.asked) == 1, "all connections of a process share its token"
 
 
 def test_a_session_is_renewed_while_answers_are_on_their_way(secured: Secured) -> None:
@@ -176,6 +204,14 @@ def test_a_read_that_can_not_log_in_is_left_to_librdkafka(secured: Secured) -> N
         next(fetch_range(wanted, secured.settings(sasl_password="other"), ("value",)))
 
 
+OAUTH = {"security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER"}
+ISSUER = {
+    "sasl.oauthbearer.token.endpoint.url": "https://issuer.example.org/token",
+    "sasl.oauthbearer.client.id": "app",
+    "sasl.oauthbearer.client.secret": "secret",
+}
+
+
 @pytest.mark.parametrize(
     ("settings", "is_followed"),
     [
@@ -194,7 +230,12 @@ def test_a_read_that_can_not_log_in_is_left_to_librdkafka(secured: Secured) -> N
         ({"security.protocol": "ssl", "enable.ssl.certificate.verification": "false"}, False),
         ({"security.protocol": "ssl", "ssl.crl.location": "/crl"}, False),
         ({"security.protocol": "ssl", "ssl.ca.location": "/etc"}, False),
-        ({"security.protocol": "sasl_ssl", "sasl.mechanism": "OAUTHBEARER"}, False),
+        ({**OAUTH}, False),
+        ({**OAUTH, "sasl.oauthbearer.config": "principal=alice"}, False),
+        ({**OAUTH, **ISSUER}, False),
+        ({**OAUTH, **ISSUER, "sasl.oauthbearer.method": "oidc"}, True),
+        ({**OAUTH, **ISSUER, "sasl.oauthbearer.method": "oidc", "sasl.oauthbearer.extensions": "a=b"}, False),
+        ({**OAUTH, **ISSUER, "sasl.oauthbearer.method": "oidc", "https.ca.location": "/nowhere"}, False),
     ],
 )
 def test_what_is_followed(settings: dict[str, str], is_followed: bool) -> None:

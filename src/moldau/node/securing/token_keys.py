@@ -10,24 +10,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import ssl
 import threading
 from collections.abc import Callable
 from functools import partial
-from http.client import HTTPException, HTTPResponse
 from time import monotonic
 from urllib.parse import urlsplit
-from urllib.request import HTTPSHandler, OpenerDirector, UnknownHandler, url2pathname
+from urllib.request import url2pathname
 
 from moldau.core.host_names import is_certain_name
-from moldau.core.limits import KIB, MIB
+from moldau.core.limits import MIB
+from moldau.security.sasl.oauthbearer import issuer
 from moldau.security.sasl.oauthbearer.jwks import InvalidJwks, JwtValidator, read_jwks
 from moldau.security.sasl.oauthbearer.token import BearerToken, ClaimRules, InvalidToken
 
 LOGGER = logging.getLogger(__name__)
 
 FETCH_S_MAX = 10.0
-PIECE_BYTES = 64 * KIB
 JWKS_BYTES_MAX = MIB  # a hundred keys are some hundred kilobytes
 REFRESH_S_MIN = 1.0  # each fetch reads the system's authorities anew, which takes a core some hundredths of a second
 RETRY_S_MIN = 0.1  # Kafka's default: its 0 means not to wait, which would take a core while an issuer is down
@@ -59,28 +57,14 @@ def fetch(url: str) -> bytes:
             with open(url2pathname(parts.path), "rb") as file:
                 content = file.read(JWKS_BYTES_MAX + 1)
         else:
-            opener = OpenerDirector()
-            opener.add_handler(HTTPSHandler(context=ssl.create_default_context()))
-            opener.add_handler(UnknownHandler())
-            with opener.open(url, timeout=FETCH_S_MAX) as answer:
-                if answer.status != 200:
-                    raise NoKeys(f"{url} answers {answer.status}")
-                content = _read(answer)
-    except (OSError, HTTPException, ValueError) as wrong:
-        raise NoKeys(f"{url}: {getattr(wrong, 'strerror', None) or getattr(wrong, 'reason', None) or wrong}") from None
+            status, content = issuer.ask(url, seconds=FETCH_S_MAX, bytes_max=JWKS_BYTES_MAX)
+            if status != 200:
+                raise NoKeys(f"{url} answers {status}")
+    except issuer.FAILURES as wrong:
+        raise NoKeys(f"{url}: {issuer.reason(wrong)}") from None
     if len(content) > JWKS_BYTES_MAX:
         raise NoKeys(f"{url} has more than {JWKS_BYTES_MAX} bytes")
-    return bytes(content)
-
-
-def _read(answer: HTTPResponse) -> bytes:
-    """The time limit of a socket is for each piece of an answer, which may drip."""
-    end_s, content = monotonic() + FETCH_S_MAX, bytearray()
-    while len(content) <= JWKS_BYTES_MAX and (piece := answer.read1(PIECE_BYTES)):
-        content += piece
-        if monotonic() > end_s:
-            raise TimeoutError(f"no whole answer within {FETCH_S_MAX:g} s")
-    return bytes(content)
+    return content
 
 
 def fetch_validator(url: str, rules: ClaimRules) -> JwtValidator:
