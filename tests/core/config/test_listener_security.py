@@ -90,6 +90,9 @@ def test_no_secret_of_a_listener_is_described() -> None:
 OF_BROKERS_AS_CLIENTS = {
     "sasl.mechanism.inter.broker.protocol",
     "sasl.oauthbearer.token.endpoint.url",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.scope",
     "ssl.endpoint.identification.algorithm",
 }
 

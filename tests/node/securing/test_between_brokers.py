@@ -15,6 +15,8 @@ from moldau.core.config.inter_broker import inter_broker_listener
 from moldau.core.config.listener_security import ListenerSecurity
 from moldau.node.securing.between_brokers import broker_credentials, channel_security
 from moldau.security.sasl.client_login import LoginFailed
+from tests.node.securing.secured import make_keys
+from tests.security.sasl.issuing import CLIENT, SECRET, running_issuer
 from tests.security.tls.conftest import world
 from tests.security.tls.world import World
 
@@ -92,7 +94,33 @@ def test_a_token_is_read_for_each_login(tmp_path: Path) -> None:
     assert (second := found.begin("b1").evaluate(b"")) is not None
     assert (b"Bearer first\x01" in first.token, b"Bearer second\x01" in second.token) == (True, True)
     other = {**static, "sasl.oauthbearer.token.endpoint.url": "https://tokens.example/"}
-    assert "brokers read their token from a file" in refused(BrokerConfig.of(other))
+    assert "sasl.oauthbearer.token.endpoint.url: brokers get their token from a file" in refused(BrokerConfig.of(other))
+
+
+def test_a_token_comes_from_an_issuer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the keys of a broker, or as they were before there were keys."""
+    keys, module = make_keys(tmp_path), f"{KAFKA}.oauthbearer.OAuthBearerLoginModule required"
+    monkeypatch.setenv("SSL_CERT_FILE", str(keys.trusted))
+    with running_issuer(keys.broker, lambda: "token-of-the-broker") as issuer:
+        static = {
+            **config_of().layers.static,
+            "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+            "sasl.oauthbearer.token.endpoint.url": issuer.url,
+        }
+        login = "listener.name.inside.oauthbearer.sasl.jaas.config"
+        by_keys = {
+            login: f"{module};",
+            "sasl.oauthbearer.client.credentials.client.id": CLIENT,
+            "sasl.oauthbearer.client.credentials.client.secret": SECRET,
+        }
+        for given in (by_keys, {login: f'{module} clientId="{CLIENT}" clientSecret="{SECRET}";'}):
+            found = broker_credentials(security_of(BrokerConfig.of({**static, **given})))
+            assert found.is_slow
+            assert SECRET not in repr(found)
+            first = found.begin("b1").evaluate(b"")
+            assert first is not None
+            assert b"Bearer token-of-the-broker\x01" in first.token
+        assert len(issuer.asked) == 1
 
 
 def test_the_listeners_own_stores_are_those_of_its_channels(world: World) -> None:

@@ -157,9 +157,10 @@ _QUOTA = Refusal(
     off=("9223372036854775807",),
 )
 
-# What Kafka needs to be told so that it checks signatures of tokens, which are checked here in any case.
+# What Kafka needs to be told so that it asks issuers, and checks signatures of tokens, as is done here in any case.
 _OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer."
 _TOKEN_HANDLERS = tuple(f"{_OAUTHBEARER}{package}oauthbearervalidatorcallbackhandler" for package in ("", "secured."))
+_LOGIN_HANDLERS = tuple(f"{_OAUTHBEARER}{package}oauthbearerlogincallbackhandler" for package in ("", "secured."))
 _TOKEN_VALIDATORS = (f"{_OAUTHBEARER}brokerjwtvalidator",)
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -180,6 +181,7 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (Refusal(_NO_PLUGINS.reason, "remove it", off=("pkix",)), "ssl.keymanager.algorithm"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=("sunx509",)), "ssl.trustmanager.algorithm"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_HANDLERS), "sasl.server.callback.handler.class"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=_LOGIN_HANDLERS), "sasl.login.callback.handler.class"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_VALIDATORS), "sasl.oauthbearer.jwt.validator.class"),
     (_NO_PLUGINS, "create.topic.policy.class.name alter.config.policy.class.name client.quota.callback.class"),
     (_NO_PLUGINS, "metric.reporters kafka.metrics.reporters"),
@@ -208,7 +210,8 @@ _SECURING = """
     sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
     sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
     ssl.endpoint.identification.algorithm sasl.mechanism.inter.broker.protocol sasl.oauthbearer.token.endpoint.url
-    sasl.kerberos.service.name sasl.kerberos.principal.to.local.rules
+    sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
+    sasl.oauthbearer.scope sasl.kerberos.service.name sasl.kerberos.principal.to.local.rules
 """
 SECURING = frozenset(_SECURING.split())
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from urllib.parse import unquote, urlsplit
 
 from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigConflict, ConfigError
 from moldau.core.config.inter_broker import MECHANISM, inter_broker_listener
 from moldau.core.config.listener_security import JAAS_CONFIG, ListenerSecurity
-from moldau.core.limits import MIB
 from moldau.node.securing.certificates import unusable
 from moldau.replication.channel_security import ChannelSecurity
-from moldau.security.jaas import InvalidJaasConfig, login_module
-from moldau.security.sasl.client_credentials import CLIENT_MECHANISMS, jaas_credentials
+from moldau.security.jaas import InvalidJaasConfig, LoginModule, login_module
+from moldau.security.sasl.client_credentials import CLIENT_MECHANISMS, client_credentials, jaas_credentials
 from moldau.security.sasl.client_login import ClientCredentials, LoginFailed
 from moldau.security.sasl.mechanism import OAUTHBEARER
 from moldau.security.tls.client_contexts import ClientTls
@@ -25,7 +24,9 @@ from moldau.security.tls.settings import TlsConfigError, TlsSettings
 ENDPOINT_IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 SERVICE_NAME = "sasl.kerberos.service.name"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
-TOKEN_BYTES_MAX = MIB  # no server takes half of it
+TOKEN_CLIENT_ID = "sasl.oauthbearer.client.credentials.client.id"
+TOKEN_CLIENT_SECRET = "sasl.oauthbearer.client.credentials.client.secret"
+TOKEN_SCOPE = "sasl.oauthbearer.scope"
 
 
 def channel_security(current: Callable[[], BrokerConfig]) -> ChannelSecurity:
@@ -55,14 +56,12 @@ def broker_credentials(security: ListenerSecurity, *, reads_key: bool = True) ->
     if text is None:
         message = f"{key} is not set: brokers log in on listener {name} with the user that it names"
         raise ConfigConflict(key, None, message)
-    token = None
-    if mechanism == OAUTHBEARER:
-        token = _token_file(security)
     service_name = security.text(SERVICE_NAME, mechanism)
     try:
-        return jaas_credentials(
-            mechanism, login_module(text, mechanism), bearer_token=token, service_name=service_name, reads_key=reads_key
-        )
+        module = login_module(text, mechanism)
+        if mechanism == OAUTHBEARER:
+            return _by_bearer_tokens(security, module)
+        return jaas_credentials(mechanism, module, service_name=service_name, reads_key=reads_key)
     except InvalidJaasConfig as wrong:
         raise ConfigConflict(key, None, f"{key}: {wrong} (brokers log in on listener {name})") from None
 
@@ -91,15 +90,22 @@ def _tls_settings(security: ListenerSecurity) -> TlsSettings:
     return TlsSettings.from_keys(values)
 
 
-def _token_file(security: ListenerSecurity) -> Callable[[], str]:
-    """The token that somebody else keeps fresh in a file, which is read for each login."""
-    key, url = security.key_of(TOKEN_URL, OAUTHBEARER), security.text(TOKEN_URL, OAUTHBEARER) or ""
-    found = urlsplit(url)
-    if found.scheme != "file" or not found.path or found.netloc:
-        raise ConfigConflict(key, None, f"{key}: brokers read their token from a file, as in file:///run/broker.jwt")
-    return partial(_read_token, unquote(found.path))
+def _by_bearer_tokens(security: ListenerSecurity, module: LoginModule) -> ClientCredentials:
+    """With a token that somebody else keeps fresh in a file, or one of an issuer, who may keep us waiting."""
+    from moldau.security.sasl.oauthbearer.retrieval import TokenEndpoint, retriever_of
 
+    def given(key: str, option: str) -> str:
+        return security.text(key, OAUTHBEARER) or module.options.get(option, "")
 
-def _read_token(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(TOKEN_BYTES_MAX).strip()
+    endpoint = TokenEndpoint(
+        security.text(TOKEN_URL, OAUTHBEARER) or "",
+        given(TOKEN_CLIENT_ID, "clientId"),
+        given(TOKEN_CLIENT_SECRET, "clientSecret"),
+        given(TOKEN_SCOPE, "scope"),
+    )
+    if not endpoint.is_usable:
+        key = security.key_of(TOKEN_URL, OAUTHBEARER)
+        ways = f"from a file, as in file:///run/broker.jwt, or by https: with {TOKEN_CLIENT_ID} and .secret"
+        raise ConfigConflict(key, None, f"{key}: brokers get their token {ways}")
+    found = client_credentials(OAUTHBEARER, user=None, password=None, bearer_token=retriever_of(endpoint))
+    return replace(found, is_slow=not endpoint.is_file)
