@@ -48,6 +48,7 @@ def test_an_issuer_of_tokens() -> None:
         "sasl.mechanism": "OAUTHBEARER",
         "sasl.oauthbearer.token.endpoint.url": "https://issuer/token",
         "sasl.login.callback.handler.class": f"{OAUTH}.OAuthBearerLoginCallbackHandler",
+        "sasl.oauthbearer.jwt.retriever.class": f"{OAUTH}.ClientCredentialsJwtRetriever",
     }
     by_options = f'{OAUTH}.OAuthBearerLoginModule required clientId="app" clientSecret="her secret" scope="kafka";'
     by_keys = {

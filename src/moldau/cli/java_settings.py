@@ -14,11 +14,18 @@ _SAME = {
 }
 _STORES = ("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password", "ssl.keystore.type")
 _JAAS = "sasl.jaas.config"
-_CALLBACKS = "sasl.login.callback.handler.class"
-_JAVAS_CALLBACKS = (
-    ".oauthbearer.OAuthBearerLoginCallbackHandler",
-    ".oauthbearer.secured.OAuthBearerLoginCallbackHandler",
-)
+# What Java's clients have to be told, or may be, so that they do what is done here in any case.
+_CLASSES = {
+    "sasl.login.callback.handler.class": (
+        ".oauthbearer.OAuthBearerLoginCallbackHandler",
+        ".oauthbearer.secured.OAuthBearerLoginCallbackHandler",
+    ),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        ".oauthbearer.DefaultJwtRetriever",
+        ".oauthbearer.ClientCredentialsJwtRetriever",
+        ".oauthbearer.FileJwtRetriever",
+    ),
+}
 _OAUTH = {
     "sasl.oauthbearer.client.credentials.client.id": "sasl.oauthbearer.client.id",
     "sasl.oauthbearer.client.credentials.client.secret": "sasl.oauthbearer.client.secret",
@@ -37,7 +44,7 @@ _KERBEROS = {
 
 def for_librdkafka(given: Mapping[str, str]) -> dict[str, str]:
     """The same settings by librdkafka's names; what has one there already stays. UsageError holds no secret."""
-    java = {*_SAME, *_STORES, *_OAUTH, _JAAS, _CALLBACKS}
+    java = {*_SAME, *_STORES, *_OAUTH, *_CLASSES, _JAAS}
     if java.isdisjoint(given):
         return dict(given)
     found = {key: value for key, value in given.items() if key not in java}
@@ -95,7 +102,8 @@ def _login(given: Mapping[str, str]) -> dict[str, str]:
 def _issuer(given: Mapping[str, str]) -> dict[str, str]:
     """Java's clients ask an issuer wherever its URL is set; librdkafka has to be told so."""
     found = {ours: given[key] for key, ours in _OAUTH.items() if key in given}
-    if _CALLBACKS in given and not given[_CALLBACKS].endswith(_JAVAS_CALLBACKS):
-        raise UsageError(f"{_CALLBACKS}: Java classes cannot be loaded; remove it")
+    for key, known in _CLASSES.items():
+        if key in given and not given[key].endswith(known):
+            raise UsageError(f"{key}: Java classes cannot be loaded; remove it")
     is_https = given.get("sasl.oauthbearer.token.endpoint.url", "").startswith("https:")
     return found | ({"sasl.oauthbearer.method": "oidc"} if is_https else {})

@@ -225,6 +225,10 @@ def test_a_start_that_relies_on_what_is_not_there_is_refused(key: str, value: st
             "sasl.login.callback.handler.class",
             "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
         ),
+        (
+            "sasl.oauthbearer.jwt.retriever.class",
+            "org.apache.kafka.common.security.oauthbearer.ClientCredentialsJwtRetriever",
+        ),
         ("sasl.enabled.mechanisms", "GSSAPI"),
         ("security.inter.broker.protocol", "PLAINTEXT"),
         ("remote.log.storage.system.enable", "false"),

@@ -20,12 +20,12 @@ class Issuer:
     def __init__(self, token: Callable[[], str]) -> None:
         self.url = ""
         self.answer: Callable[[], tuple[int, bytes]] = lambda: (200, json.dumps(self.issued()).encode())
-        self.lasts_s: float | None = 600
+        self.lasts: Any = 600
         self.asked: list[dict[str, list[str]]] = []
         self._token = token
 
     def issued(self) -> dict[str, Any]:
-        lasts = {} if self.lasts_s is None else {"expires_in": self.lasts_s}
+        lasts = {} if self.lasts is None else {"expires_in": self.lasts}
         return {"access_token": self._token(), "token_type": "bearer", **lasts}
 
     def take(self, authorization: str, body: str) -> tuple[int, bytes]:

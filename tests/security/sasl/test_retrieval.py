@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,8 +41,17 @@ def test_a_token_is_used_until_it_grows_old(issuer: Issuer, endpoint: TokenEndpo
     assert issuer.asked == [{"grant_type": ["client_credentials"], "scope": ["kafka"]}] * 3
 
 
-def test_a_token_that_lasts_nobody_knows_how_long_is_used_once(issuer: Issuer, endpoint: TokenEndpoint) -> None:
-    issuer.lasts_s = None
+def test_seconds_may_be_text(issuer: Issuer, endpoint: TokenEndpoint) -> None:
+    issuer.lasts = "600"
+    retriever = TokenRetriever(endpoint)
+    assert [retriever(), retriever()] == ["token-1", "token-1"]
+
+
+@pytest.mark.parametrize("lasts", [None, -1, 0, 1e12, float("nan"), float("inf"), "soon", [600]], ids=repr)
+def test_a_token_that_lasts_nobody_knows_how_long_is_used_once(
+    lasts: Any, issuer: Issuer, endpoint: TokenEndpoint
+) -> None:
+    issuer.lasts = lasts
     retriever = TokenRetriever(replace(endpoint, scope=""))
     assert [retriever(), retriever()] == ["token-1", "token-2"]
     assert issuer.asked == [{"grant_type": ["client_credentials"]}] * 2

@@ -161,6 +161,7 @@ _QUOTA = Refusal(
 _OAUTHBEARER = "org.apache.kafka.common.security.oauthbearer."
 _TOKEN_HANDLERS = tuple(f"{_OAUTHBEARER}{package}oauthbearervalidatorcallbackhandler" for package in ("", "secured."))
 _LOGIN_HANDLERS = tuple(f"{_OAUTHBEARER}{package}oauthbearerlogincallbackhandler" for package in ("", "secured."))
+_TOKEN_RETRIEVERS = tuple(f"{_OAUTHBEARER}{way}jwtretriever" for way in ("default", "clientcredentials", "file"))
 _TOKEN_VALIDATORS = (f"{_OAUTHBEARER}brokerjwtvalidator",)
 
 RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
@@ -182,6 +183,7 @@ _REFUSED: tuple[tuple[Refusal, str], ...] = (
     (Refusal(_NO_PLUGINS.reason, "remove it", off=("sunx509",)), "ssl.trustmanager.algorithm"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_HANDLERS), "sasl.server.callback.handler.class"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=_LOGIN_HANDLERS), "sasl.login.callback.handler.class"),
+    (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_RETRIEVERS), "sasl.oauthbearer.jwt.retriever.class"),
     (Refusal(_NO_PLUGINS.reason, "remove it", off=_TOKEN_VALIDATORS), "sasl.oauthbearer.jwt.validator.class"),
     (_NO_PLUGINS, "create.topic.policy.class.name alter.config.policy.class.name client.quota.callback.class"),
     (_NO_PLUGINS, "metric.reporters kafka.metrics.reporters"),

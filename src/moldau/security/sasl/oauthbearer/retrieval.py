@@ -21,6 +21,7 @@ from moldau.security.sasl.oauthbearer import issuer
 TOKEN_BYTES_MAX: Final = MIB  # no server takes half of it
 ENDPOINTS_MAX: Final = 8  # of one process, which rarely has more than one
 ANSWER_S_MAX: Final = 10.0
+LASTS_S_MAX: Final = 400 * 86_400.0
 USED_FOR: Final = 0.8  # of a token's time, so that a login with it has some of that left
 TOLD_BYTES_MAX: Final = 200
 
@@ -106,10 +107,19 @@ def _issued(endpoint: TokenEndpoint) -> tuple[str, float]:
     if status != 200:
         why = answer.get("error_description") or answer.get("error") or ""
         raise _no_token(endpoint, f"it answers {status} {cut(str(why), TOLD_BYTES_MAX)}".rstrip())
-    token, lasts_s = answer.get("access_token"), answer.get("expires_in")
+    token = answer.get("access_token")
     if not isinstance(token, str) or not token:
         raise _no_token(endpoint, "there is no access_token in its answer")
-    return token, lasts_s if isinstance(lasts_s, int | float) else 0
+    return token, _seconds(answer.get("expires_in"))
+
+
+def _seconds(found: Any) -> float:
+    """None at all for what is no number, or not one that a token lasts: it is used once then."""
+    try:
+        seconds = float(found)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return seconds if 0 < seconds <= LASTS_S_MAX else 0.0
 
 
 def _read(content: bytes) -> dict[str, Any]:
