@@ -57,6 +57,16 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     assert found.settings.registry_url == "http://r"
 
 
+OAUTH = """\
+client.security.protocol=SASL_SSL
+client.sasl.mechanism=OAUTHBEARER
+client.sasl.oauthbearer.token.endpoint.url=https://issuer.example.org/token
+client.sasl.oauthbearer.method=oidc
+client.sasl.oauthbearer.client.id=proxy
+client.sasl.oauthbearer.client.secret=its secret
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "told"),
     [
@@ -65,6 +75,8 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
         ("", ("--authentication", "magic"), "expected one of NONE, BASIC, PASSTHROUGH"),
         ("", ("--authentication", "basic"), "--users FILE"),
         ("", ("--authentication", "passthrough"), "the cluster has no logins"),
+        (OAUTH, ("--authentication", "passthrough"), "the cluster has to judge passwords: sasl.mechanism=OAUTHBEARER;"),
+        ("client.security.protocol=SASL_SSL", ("--authentication", "passthrough"), "judge passwords: sasl.mechanism=;"),
         ("", (*SASL, *LOGIN), "whoever reaches it would have its rights"),
     ],
 )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CLIENT_ID = "moldau-rest"
 DEFAULT_LISTENERS = "http://127.0.0.1:8082"
+PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 LISTENERS, USERS, METHOD = "listeners", "authentication.users.file", "authentication.method"
 REGISTRY_URL, REGISTRY = "schema.registry.url", "schema.registry."
 PREFIXES = ("client.", "producer.", "consumer.", "admin.", REGISTRY)
@@ -177,6 +178,13 @@ def _check_logins(method: str, client: Mapping[str, str], users_file: str | None
     if method == "PASSTHROUGH":
         if not protocol.startswith("sasl_"):
             raise UsageError("--authentication passthrough: the cluster has no logins: security.protocol is no SASL")
+        mechanism = client.get("sasl.mechanism") or client.get("sasl.mechanisms")
+        if mechanism not in PASSWORD_MECHANISMS:
+            # By any other the proxy would log in as itself, whatever somebody's password is.
+            raise UsageError(
+                f"--authentication passthrough: the cluster has to judge passwords: sasl.mechanism={mechanism or ''};"
+                f" expected one of {', '.join(PASSWORD_MECHANISMS)}"
+            )
         return
     if method == "NONE" and not is_said and has_login(client):
         raise lends("proxy", f"--users FILE, --authentication passthrough (logins of the cluster), or {EVERYBODY}")
