@@ -10,7 +10,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 from uvicorn.config import Config
@@ -87,23 +87,44 @@ class GuardedConnection(HttpToolsProtocol):
         self.unread_deadline_s = NEVER
         self.head_bytes = 0
         self.is_stream = False
+        self.is_left = False
+        """Everything is said; whatever the client still sends is thrown away."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.transport = cast("asyncio.Transport", _Lingering(transport, self))
         self.guard.admit(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.guard.forget(self)
         super().connection_lost(exc)
 
+    def lingers(self) -> bool:
+        """Instead of closing: upon bytes that nobody has read that is a reset, which overtakes the answer."""
+        is_sending = self.phase is Phase.BODY and self.cycle.response_complete
+        if is_sending and not self.is_left and not self.transport.is_closing():
+            self._linger()
+            return True
+        return False
+
+    def _linger(self) -> None:
+        self.is_left = True
+        self.deadline_s = self.guard.now() + self.limits.linger_s
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+
     def data_received(self, data: bytes) -> None:
+        if self.is_left:
+            if self.phase is Phase.BODY:
+                super().data_received(data)  # to see the end of it
+            return
         before = self.phase
         super().data_received(data)
         if self.phase is Phase.HEAD and before is Phase.HEAD:
             self.head_bytes += len(data)
             if self.head_bytes > self.limits.header_bytes:
                 self.send_400_response("")
-        elif self.phase is Phase.BODY and not self.is_stream:
+        elif self.phase is Phase.BODY and not self.is_stream and not self.is_left:
             # What came fast earns no silence: whoever sends megabytes at once could hold them for half an hour.
             later_s = self.deadline_s + len(data) / self.limits.body_bytes_per_s
             self.deadline_s = min(later_s, self.guard.now() + self.limits.body_s)
@@ -145,12 +166,15 @@ class GuardedConnection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
+        if self.is_left:
+            self.transport.close()
+            return
         self.phase = Phase.IDLE if self.cycle.response_complete else Phase.ANSWER
         self.deadline_s = self.guard.now() + self.limits.idle_s if self.phase is Phase.IDLE else NEVER
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.cycle.response_complete:  # the last one of those that were sent without waiting
+        if self.cycle.response_complete and not self.is_left:  # the last one of those that were sent without waiting
             self.phase = Phase.IDLE
             self.deadline_s = self.guard.now() + self.limits.idle_s
 
@@ -167,7 +191,7 @@ class GuardedConnection(HttpToolsProtocol):
         status, words = 400, "Bad Request"
         if self.head_bytes > self.limits.header_bytes:
             status, words = 431, "Request Header Fields Too Large"
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self.is_left:
             return
         if self.cycle is not None and not self.cycle.response_complete and self.cycle.response_started:
             self.transport.abort()  # in the middle of another answer
@@ -178,5 +202,20 @@ class GuardedConnection(HttpToolsProtocol):
             "connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + content)
-        self.phase, self.deadline_s = Phase.IDLE, self.guard.now() + self.limits.head_s
-        self.transport.close()
+        self.phase = Phase.HEAD
+        self._linger()
+
+
+class _Lingering:
+    """A transport that is closed when its client has sent all of a request."""
+
+    def __init__(self, transport: asyncio.Transport, connection: GuardedConnection) -> None:
+        self._transport = transport
+        self._connection = connection
+
+    def close(self) -> None:
+        if not self._connection.lingers():
+            self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)

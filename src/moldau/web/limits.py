@@ -28,6 +28,7 @@ class Limits:
     unread_s: float = 30.0  # in which a client has to take something of an answer
     idle_s: float = 75.0  # between two requests on one connection; pools of clients keep theirs for a minute
     handshake_s: float = 10.0  # for TLS
+    linger_s: float = 10.0  # for what a client still sends after an answer that ends its connection
     leave_s: float = 5.0  # for requests that are under way when the server ends
     is_stream: Callable[[str], bool] = never
     """Whether requests to this path have bodies without an end: they may be silent, and no size is too large."""
