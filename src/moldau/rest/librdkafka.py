@@ -57,5 +57,10 @@ def problem_of_error(error: KafkaError) -> ApiError:
     return ApiError(_LOCAL.get(code, KAFKA_ERROR), error.str())
 
 
+def is_transient(error: KafkaError) -> bool:
+    """Of a consumer, which goes on trying: `error.retriable()` is true of producers' alone."""
+    return problem_of_error(error).code in (RETRIABLE, UNAVAILABLE)
+
+
 def problem_of(wrong: KafkaException) -> ApiError:
     return problem_of_error(wrong.args[0])

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from moldau.core.patterns import CompiledPattern, InvalidPattern, compile_pattern
-from moldau.rest.librdkafka import problem_of_error, quiet
+from moldau.rest.librdkafka import is_transient, problem_of_error, quiet
 from moldau.rest.problems import illegal_state, no_instance
 from moldau.rest.settings import RestSettings
 from moldau.schemas.model import InvalidValue
@@ -29,6 +29,10 @@ UNREADABLE = 40801  # Confluent's proxy says a timeout where a deserializer fail
 AT_ONCE_MAX = 100  # records of a megabyte each are as much as a thread should take at once
 SEEK_S_MAX = 5.0  # how long a partition that was just assigned may take to be sought in
 SEEK_PAUSE_S = 0.02
+SILENT = (
+    KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
+    KafkaError._MAX_POLL_EXCEEDED,
+)  # fmt: skip
 PATTERN_S = 5.0  # between two looks at the topics that a pattern may describe
 
 
@@ -197,13 +201,12 @@ class InstanceConsumer:
         return found, size, False
 
     def _poll(self, wait_s: float) -> None:
-        """The first record ends the wait."""
+        """The first record ends the wait. Records that came with an error wait for the next reader."""
         first = self._consumer.poll(wait_s)
-        others = [] if first is None else self._consumer.consume(AT_ONCE_MAX, 0)
-        for each in () if first is None else (first, *others):
+        found = [] if first is None else [first, *self._consumer.consume(AT_ONCE_MAX, 0)]
+        self._waiting.extend(each for each in found if each.error() is None)
+        for each in found:
             _check_error(each)
-            if each.error() is None:
-                self._waiting.append(each)
 
     def _hand_out(self, record: Any) -> None:
         try:
@@ -288,10 +291,7 @@ def size_of(record: Any) -> int:
 
 def _check_error(message: Any) -> None:
     error = message.error()
-    if error is not None and error.code() not in (
-        KafkaError._PARTITION_EOF, KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
-        KafkaError.LEADER_NOT_AVAILABLE, KafkaError._MAX_POLL_EXCEEDED,
-    ) and not error.retriable():  # fmt: skip
+    if error is not None and error.code() not in SILENT and not is_transient(error):
         raise problem_of_error(error)
 
 

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from moldau.rest.calls import Json
 from moldau.rest.consuming.rendering import Render
-from moldau.rest.librdkafka import problem_of_error, quiet
+from moldau.rest.librdkafka import is_transient, problem_of_error, quiet
 from moldau.rest.sessions import Session
 from moldau.rest.settings import RestSettings
 from moldau.rest.threads import in_thread
@@ -147,7 +147,7 @@ class RecordStream:
             return len(record) + len(record.key() or b"") + 1
         if error.code() == KafkaError._PARTITION_EOF:
             self._at_end.add(record.partition())
-        elif error.code() in GONE or (not error.retriable() and error.code() != KafkaError._MAX_POLL_EXCEEDED):
+        elif error.code() in GONE or (error.code() != KafkaError._MAX_POLL_EXCEEDED and not is_transient(error)):
             raise problem_of_error(error)
         return 0
 
