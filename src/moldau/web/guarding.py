@@ -39,6 +39,7 @@ class Guard:
 
     def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
         self.limits = limits
+        self.linger_s = limits.linger_s
         self.now = now
         self.connections: dict[GuardedConnection, None] = {}
         self.is_empty = asyncio.Event()
@@ -76,6 +77,12 @@ class Guard:
             await asyncio.sleep(SWEEP_S)
             self.sweep()
 
+    def leave(self) -> None:
+        """No connection gets another request, and each ends with what it has."""
+        self.linger_s = SWEEP_S
+        for each in [*self.connections]:
+            each.shutdown()
+
 
 class GuardedConnection(HttpToolsProtocol):
     def __init__(self, config: Config, state: ServerState, guard: Guard) -> None:
@@ -109,7 +116,7 @@ class GuardedConnection(HttpToolsProtocol):
 
     def _linger(self) -> None:
         self.is_left = True
-        self.deadline_s = self.guard.now() + self.limits.linger_s
+        self.deadline_s = self.guard.now() + self.guard.linger_s
         if self.transport.can_write_eof():
             self.transport.write_eof()
 

@@ -84,8 +84,7 @@ class Server:
                 task.cancel()
 
     async def _leave(self) -> None:
-        for each in [*self.guard.connections]:
-            each.shutdown()
+        self.guard.leave()
         try:
             async with asyncio.timeout(self.limits.leave_s):
                 await self.guard.is_empty.wait()
