@@ -16,7 +16,7 @@ from moldau.registry.checking import Checker
 from moldau.registry.deciding.decision import Decision
 from moldau.registry.state import State
 from moldau.registry.storing.electing import Elector, Identity
-from moldau.registry.storing.reading import CUT, Batch, TopicReader, bound
+from moldau.registry.storing.reading import CUT, Batch, TopicReader, end_of
 from moldau.registry.storing.writing import Fenced, TooLarge, Uncertain, Writer
 
 R = TypeVar("R")
@@ -220,7 +220,7 @@ class Registry:
 
     def _end_of_topic(self) -> int:
         with self.open_cluster() as cluster:
-            return bound(cluster, self._reader.place)
+            return end_of(cluster, self._reader.place)
 
     def _elected(self, leader: Identity | None) -> None:
         if leader != self.leader and leader is not None:

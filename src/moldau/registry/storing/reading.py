@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from moldau.client.cluster import Cluster, NoAnswer, Refused
+from moldau.client.cluster import PASSING, PAUSE_S, Cluster, NoAnswer, Refused
 from moldau.client.connection import Unsupported
 from moldau.client.fetched import FetchedRecord, read_partition
 from moldau.client.offsets import EARLIEST, LATEST, offsets_at
@@ -18,6 +19,7 @@ from moldau.registry.records import Entry, Unreadable, decoded
 
 READ_COMMITTED = 1
 CUT = "the topic ends before offset {}, up to which it was read: it was made anew, or its end was lost"
+STARTING = PASSING | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 WAIT_S = 0.5
 RETRY_S = 0.5
 
@@ -104,6 +106,18 @@ def readable(found: Sequence[FetchedRecord]) -> tuple[Entry, ...]:
         except Unreadable as wrong:
             LOGGER.warning("passed over the record at offset %d: %s", each.offset, wrong, extra={"offset": each.offset})
     return tuple(entries)
+
+
+def end_of(cluster: Cluster, place: TopicPartition) -> int:
+    """Where the log ends, as soon as its leader says so: a topic that was just made is not known to all brokers."""
+    deadline_s = time.monotonic() + cluster.timeout_s
+    while True:
+        try:
+            return bound(cluster, place)
+        except Refused as wrong:
+            if wrong.code not in STARTING or time.monotonic() >= deadline_s:
+                raise
+        time.sleep(PAUSE_S)
 
 
 def bound(cluster: Cluster, place: TopicPartition, which: int = LATEST) -> int:
