@@ -124,6 +124,26 @@ def test_what_refers_protects(registry: RunningRegistry, subject: str) -> None:
     assert registry.ask("POST", f"/subjects/{subject}-user/versions", missing)[1]["error_code"] == 42_201
 
 
+def test_a_text_with_all_in_it_is_the_one_that_refers(registry: RunningRegistry, subject: str) -> None:
+    """What Java's classes send of schemas that were registered one by one."""
+    money = '{"type":"record","name":"Money","namespace":"shop","fields":[{"name":"cents","type":"long"}]}'
+    fields = '[{"name":"sum","type":%s},{"name":"tip","type":"Money"}]'
+    order = f'{{"type":"record","name":"Order","namespace":"shop","fields":{fields}}}'
+    registry.ask("POST", f"/subjects/{subject}-money/versions", {"schema": money})
+    referring = {
+        "schema": order % '"Money"',
+        "references": [{"name": "shop.Money", "subject": f"{subject}-money", "version": 1}],
+    }
+    given = registry.ask("POST", f"/subjects/{subject}/versions", referring)[1]
+    whole = {"schema": order % money}
+    status, found = registry.ask("POST", f"/subjects/{subject}", whole)
+    assert (status, found["id"], found["references"]) == (200, given["id"], referring["references"])
+    assert registry.ask("POST", f"/subjects/{subject}/versions", whole) == (200, given)
+    assert registry.ask("GET", f"/subjects/{subject}/versions") == (200, [1])
+    other = {"schema": order % money.replace("long", "int")}
+    assert registry.ask("POST", f"/subjects/{subject}", other)[1]["error_code"] == 40_403
+
+
 def test_explanations(registry: RunningRegistry, subject: str) -> None:
     registry.ask("POST", f"/subjects/{subject}/versions", INT)
     path = f"/compatibility/subjects/{subject}/versions"

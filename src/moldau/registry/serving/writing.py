@@ -22,7 +22,7 @@ from moldau.registry.serving.api import Api
 from moldau.registry.serving.showing import shown
 from moldau.registry.serving.table import TEXT, Endpoint, flags
 from moldau.registry.state import IMPORTING, LEVEL_KEY, State
-from moldau.schemas.model import ParsedSchema
+from moldau.schemas.model import ParsedSchema, SchemaType
 from moldau.web.authentication import require
 from moldau.web.errors import ApiError
 from moldau.web.logins import Action
@@ -30,6 +30,7 @@ from moldau.web.requests import flag, json_body, path_value
 
 ATTEMPTS = 10
 LATEST = -1
+RESOLVED = "resolved"
 
 
 class Changed(Exception):
@@ -97,7 +98,7 @@ class Writing:
             whole = completed(state, subject, body)
             if not whole.text.strip():
                 raise refusals.invalid_schema("Empty schema")
-            prepared = await self._prepared(subject, whole, normalize=normalize)
+            prepared = await self._by_references(await self._prepared(subject, whole, normalize=normalize))
             problems: Sequence[str] = ()
             if not is_forced and state.mode(subject) not in IMPORTING and registered(state, prepared.candidate) is None:
                 problems = await self._problems(subject, prepared, state.versions(subject))
@@ -125,6 +126,20 @@ class Writing:
         text = await (checker.normalized(parsed) if normalize else checker.canonical(parsed))
         return Prepared(replace(candidate, text=text), parsed, referred)
 
+    async def _by_references(self, prepared: Prepared, *, deleted: bool = False) -> Prepared:
+        """Avro for Java sends in one text what was registered as several that refer to each other: it is the same."""
+        state, candidate = self.api.state, prepared.candidate
+        is_whole = candidate.type is SchemaType.AVRO and not candidate.references and candidate.version == 0
+        if not is_whole or registered(state, candidate, deleted=deleted) is not None:
+            return prepared
+        for each in reversed(state.versions(candidate.subject, deleted=deleted)):
+            if each.type != SchemaType.AVRO or not each.references:
+                continue
+            if await self.api.registry.checker.formatted(source_of(state, each), RESOLVED) == candidate.text:
+                same = replace(candidate, text=each.text, references=each.references)
+                return replace(prepared, candidate=same, referred=_referred(state, same))
+        return prepared
+
     async def _problems(self, subject: str, prepared: Prepared, previous: Sequence[StoredSchema]) -> list[str]:
         config = self.api.state.config(subject)
         group = config.get("compatibilityGroup")
@@ -144,6 +159,7 @@ class Writing:
             raise refusals.schema_not_found()
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
         prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
+        prepared = await self._by_references(prepared, deleted=deleted)
         found = _looked_up(self.api.state, prepared.candidate, deleted=deleted)
         if found is None:
             raise refusals.schema_not_found()
