@@ -22,17 +22,15 @@ def running_broker(kind: str, *, properties: Mapping[str, str] | None = None) ->
 
     An address instead of a kind is a broker that somebody else runs, and `properties` are then that somebody's affair.
     """
-    count = count_of(kind)
+    name, count = kind.partition("*")[0], count_of(kind)
     if count > 1:
         replicated = {"default.replication.factor": str(count), "min.insync.replicas": str(count - 1)}
-        with running_cluster(
-            kind.partition("*")[0], count=count, properties={**replicated, **(properties or {})}
-        ) as several:
+        with running_cluster(name, count=count, properties={**replicated, **(properties or {})}) as several:
             yield several.bootstrap_servers
-    elif kind == "moldau":
+    elif name == "moldau":
         with moldau.run(overrides=properties or {}) as broker:
             yield broker.bootstrap_servers
-    elif kind == "apache":
+    elif name == "apache":
         with ApacheKafka(properties=properties) as apache:
             yield apache.bootstrap
     else:
