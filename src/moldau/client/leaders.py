@@ -15,6 +15,8 @@ from moldau.wire.messages import ListOffsetsRequest, ListOffsetsResponse
 from moldau.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 
 MOVING = PASSING | {ErrorCode.OFFSET_NOT_AVAILABLE}
+LEARNING = MOVING | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+"""Of a leader that another broker names: it has not heard yet of a topic that was just made, or deleted."""
 CONSUMER = -1  # instead of a replica's id
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
@@ -45,7 +47,7 @@ def ask_leaders(
         for broker, theirs in led.items():
             answers |= ask(broker, theirs)
         asked = left if waits_for_elections else [place for place in left if place not in unled]
-        left = [place for place in asked if answers[place].code in MOVING]
+        left = [place for place in asked if answers[place].code in (MOVING if place in unled else LEARNING)]
         if left and time.monotonic() >= deadline_s:
             break
         if left:
