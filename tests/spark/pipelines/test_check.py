@@ -62,6 +62,15 @@ def test_the_client_library_judges_its_settings(settings: str, said: str) -> Non
     assert any(said in str(problem) for problem in check(plan, asks_library=True)), check(plan, asks_library=True)
 
 
+@pytest.mark.parametrize("format_name", ["avro", "json", "protobuf"])
+@pytest.mark.parametrize("end", ["topic 'a'", "topic 'out'"])
+def test_a_schema_in_the_text_has_to_be_one(format_name: str, end: str) -> None:
+    name = f"value{format_name.capitalize()}Schema"
+    text = SOUND.replace(end, f"{end} with (valueFormat = {format_name}, {name} = 'none')")
+    (wrong,) = problems(f"set schema.registry.url = 'http://127.0.0.1:1'; {text}")
+    assert f"option {name} is no schema: " in wrong
+
+
 @pytest.mark.parametrize("key", ["auto.offset.reset", "ksql.streams.auto.offset.reset"])
 @pytest.mark.parametrize("value", ["earliest", "latest"])
 def test_streams_begin_where_ksqls_setting_says(key: str, value: str) -> None:

@@ -70,7 +70,10 @@ def wrong_sink_option(sink: Sink, plan: Plan, *judges: Judge) -> str | None:
         for judge in judges:
             judge(parsed.client, None)
         for side in SIDES:
-            encoder_of(parsed.formats.get(f"{side}Format", DEFAULT_FORMAT), parsed.formats, side=side)
+            name = parsed.formats.get(f"{side}Format", DEFAULT_FORMAT)
+            encoder_of(name, parsed.formats, side=side)
+            if uses_registry(name, parsed.formats):
+                _check_registered(name, side, parsed.formats)
     except (OptionError, FormatError) as wrong:
         return str(wrong)
     return None
@@ -85,15 +88,19 @@ def _decoded_columns(formats: Mapping[str, str]) -> Iterable[str] | None:
             columns = None if side == "value" else columns
             continue
         if uses_registry(name, formats):
-            from moldau.spark.formats.registry.options import subject_options
-
-            subject_options(name, SideOptions(side, formats))
+            _check_registered(name, side, formats)
             columns = None if side == "value" else columns
             continue
         decoded = decoder_of(name, formats, side=side).arrow_type
         if side == "value" and pa.types.is_struct(decoded):
             columns = [field.name for field in struct_fields(decoded)]
     return columns
+
+
+def _check_registered(format_name: str, side: Side, formats: Mapping[str, str]) -> None:
+    from moldau.spark.formats.registry.options import check_text, subject_options
+
+    check_text(subject_options(format_name, SideOptions(side, formats)))
 
 
 def _check_keys(source: Source, columns: Iterable[str] | None) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from moldau.schemas.model import SchemaType
+from moldau.schemas.formats import parse
+from moldau.schemas.model import InvalidSchema, SchemaType
 from moldau.schemas.registry_client import RegistryClient, Settings
 from moldau.schemas.subjects import SubjectNameStrategy
 from moldau.spark.formats.interface import FormatError, Side, SideOptions
@@ -126,6 +127,16 @@ def subject_options(format_name: str, options: SideOptions) -> SubjectOptions:
         writes_header=_writes_header(options),
         judges_rows=_boolean(options.options, FAILS_INVALID, default=True),
     )
+
+
+def check_text(options: SubjectOptions) -> None:
+    """Raises FormatError for a schema that is given as text and is none; asks nobody."""
+    if options.text is None:
+        return
+    try:
+        parse(options.type, options.text)
+    except InvalidSchema as wrong:
+        raise FormatError(f"option {options.side}{TEXTS[options.format]} is no schema: {wrong}") from None
 
 
 def _strategy(options: SideOptions) -> SubjectNameStrategy:
