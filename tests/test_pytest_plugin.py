@@ -33,6 +33,23 @@ def test_a_broker_of_its_own(moldau_broker, moldau_run):
     assert moldau_run(overrides={"num.partitions": 1}).port != moldau_broker.port
 """
 
+WITH_SERVICES = """
+import json
+import urllib.request
+
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+
+def test_a_registry(moldau_registry):
+    with SchemaRegistryClient(moldau_registry.settings) as client:
+        assert client.register_schema("orders-value", Schema('"string"', "AVRO")) == 1
+
+def test_a_rest_proxy(moldau_rest, moldau_registry, moldau_broker, moldau_topic):
+    moldau_broker.create_topic(moldau_topic)
+    assert moldau_rest.url != moldau_registry.url
+    with urllib.request.urlopen(moldau_rest.url + "/topics", timeout=30) as answer:
+        assert moldau_topic in json.load(answer)
+"""
+
 FAILING = """
 import moldau
 import pytest
@@ -97,6 +114,11 @@ def run_pytest(project: Path) -> str:
 def test_a_project_gets_a_broker_by_naming_a_fixture(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(A_PROJECT)
     (tmp_path / "test_project.py").write_text(ITS_TESTS)
+    assert "2 passed" in run_pytest(tmp_path)
+
+
+def test_a_registry_and_a_rest_proxy_are_fixtures(tmp_path: Path) -> None:
+    (tmp_path / "test_project.py").write_text(WITH_SERVICES)
     assert "2 passed" in run_pytest(tmp_path)
 
 
