@@ -146,6 +146,7 @@ def test_nobody_comes_in_without_a_login(passthrough: Proxy, login: tuple[str, s
 
 
 def test_instances_belong_to_those_who_made_them(passthrough: Proxy) -> None:
+    assert passthrough.post("/topics/hers", RECORDS, kind=BINARY, login=ALICE).status == 200
     path = "/consumers/her-group"
     wanted = {"name": "one", "auto.offset.reset": "earliest"}
     assert passthrough.post(path, wanted, kind=V2, login=ALICE).status == 200
