@@ -59,21 +59,28 @@ def samples_of(client: Client, data: bytes) -> Samples:
         raise InvalidRecord(str(wrong)) from None
     known = client_labels(client)
     found: list[Sample] = []
-    left_out = reader.left_out
+    left_out, left = reader.left_out, TELEMETRY_SERIES_PER_CLIENT_MAX
     for resource in resources:
         of_resource = labels_of(resource.attributes)
-        if len(of_resource) > LABELS_MAX:  # no point of it can be shown, and merging them with each takes seconds
-            left_out += sum(len(each.points) for each in resource.metrics)
-            continue
-        for metric in resource.metrics:
-            for point in metric.points:
-                labels = {**of_resource, **labels_of(point.attributes), **known}
-                samples = _samples(metric, point, labels)
-                if not samples or len(found) + len(samples) > TELEMETRY_SERIES_PER_CLIENT_MAX:
-                    left_out += 1
-                else:
-                    found += samples
+        points = [(metric, point) for metric in resource.metrics for point in metric.points]
+        # What a resource has is merged with each of its points: where none can be shown, that takes seconds. Each
+        # point is a series at least, so that no more of them need be looked at than there may be series.
+        looked_at = points[:left] if _may_be_shown(of_resource) else []
+        left -= len(looked_at)
+        left_out += len(points) - len(looked_at)
+        for metric, point in looked_at:
+            samples = _samples(metric, point, {**of_resource, **labels_of(point.attributes), **known})
+            if not samples or len(found) + len(samples) > TELEMETRY_SERIES_PER_CLIENT_MAX:
+                left_out += 1
+            else:
+                found += samples
     return Samples(found, left_out)
+
+
+def _may_be_shown(labels: Mapping[str, str]) -> bool:
+    """Escaping makes them no shorter."""
+    chars = sum([len(key) + len(value) for key, value in labels.items()])
+    return len(labels) <= LABELS_MAX and chars <= TELEMETRY_SERIES_CHARS_MAX
 
 
 def client_labels(client: Client) -> dict[str, str]:
@@ -87,12 +94,14 @@ def client_labels(client: Client) -> dict[str, str]:
 
 
 def _samples(metric: Metric, point: Point, labels: Mapping[str, str]) -> list[Sample]:
-    """Nothing for what is too long to be shown."""
+    """Nothing for what is too long to be shown, which is found before it is made."""
+    if len(metric.name) > TELEMETRY_SERIES_CHARS_MAX or not _may_be_shown(labels):
+        return []
+    if isinstance(point.value, HistogramValue) and len(point.value.bucket_counts) > TELEMETRY_SERIES_PER_CLIENT_MAX:
+        return []
     is_counter = metric.kind == metrics_data.SUM and metric.is_monotonic
     name = metric_name(metric.name, metric.unit, is_counter=is_counter)
     family = name if name.startswith(STANDARD) else APART + name
-    if len(labels) > LABELS_MAX:
-        return []
     shown = rendered(labels)
     if len(family) + len(shown) > TELEMETRY_SERIES_CHARS_MAX:
         return []
