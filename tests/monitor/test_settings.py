@@ -50,6 +50,11 @@ def test_the_example_of_the_module_is_right() -> None:
         ("[clusters.x]\nservers = 'a'", "unknown key clusters.x.servers; known are bootstrap-server,"),
         ("[clusters.x]\ngroup-allowlist = '('", "clusters.x.group-allowlist: '(' is no regular expression"),
         ("[notifiers.x]", "notifiers.x.url-open is missing"),
+        (
+            "[notifiers.x]\nurl-open = 'http://x'\nheaders.Authorization = \"Bearer secret\\n\"",
+            "notifiers.x.headers.'Authorization': expected a header of HTTP, one line of Latin-1",
+        ),
+        ("[notifiers.x]\nserver = 'x'\nto = ['a@x', '\"']\nfrom = 'b@x'", "notifiers.x.to: expected addresses of mail"),
         ("[notifiers.x]\nurl-open = 'file:///etc/passwd'", "notifiers.x.url-open: expected http:// or https://"),
         ("[notifiers.x]\nurl-open = 'http://x/$grp'", "notifiers.x.url-open: unknown $grp; there are $event,"),
         ("[notifiers.x]\nurl-open = 'http://x'\nthreshold = 'OK'", "unknown value 'OK'; expected WARN, ERR"),

@@ -39,7 +39,7 @@ from moldau.core.config.monitoring import EXPECTED_URL, is_http_url
 from moldau.monitor.judging import Rules
 from moldau.monitor.notifying.deciding import When
 from moldau.monitor.notifying.messages import BadTemplate, checked
-from moldau.monitor.notifying.sending import Call, HttpSender, MailSender, Sender
+from moldau.monitor.notifying.sending import Call, HttpSender, MailSender, Sender, can_be_written_to
 from moldau.monitor.rules import Status
 from moldau.monitor.watching import Wanted
 
@@ -52,6 +52,7 @@ FAMILIES = ("burrow", "kafka_exporter", "kafka_lag_exporter", "kminion")
 TLS = ("none", "starttls", "tls")
 SUBJECT = "$status: group $group of $cluster"
 GROUPS = ("group-allowlist", "group-denylist")
+_HEADER_NAME, _HEADER_VALUE = re.compile(r"[!#-'*+.^_`|~0-9A-Za-z-]+"), re.compile(r"[\t -~\x80-\xff]*")
 CONNECTION = ("bootstrap-server", "profile", "command-config", "timeout")
 
 
@@ -251,10 +252,19 @@ def _http(table: Table, extras: Mapping[str, str]) -> HttpSender:
     return HttpSender(
         Call(opening, table.take("method-open", str, "POST"), table.template("template-open", extras)),
         Call(closing, table.take("method-close", str, "POST"), table.template("template-close", extras)),
-        table.texts("headers"),
+        _headers(table),
         extras,
         table.number("timeout", 5.0, least=0.1),
     )
+
+
+def _headers(table: Table) -> dict[str, str]:
+    """What HTTP can't say is told here, without its value, which may be a password: errors of sending are logged."""
+    found = table.texts("headers")
+    for name, value in found.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            raise InvalidSettings(f"{table.path('headers')}.{name!r}: expected a header of HTTP, one line of Latin-1")
+    return found
 
 
 def _url(table: Table, key: str, extras: Mapping[str, str], text: str | None) -> Template | None:
@@ -274,10 +284,14 @@ def _mail(table: Table, extras: Mapping[str, str]) -> MailSender:
     people = [to] if isinstance(to, str) else [*map(str, to)]
     if not people:
         raise InvalidSettings(f"{table.path('to')} is missing")
+    sender = table.needed("from")
+    for key, people_of_key in (("from", [sender]), ("to", people)):
+        if not can_be_written_to(people_of_key):
+            raise InvalidSettings(f"{table.path(key)}: expected addresses of mail, such as team@example.org")
     return MailSender(
         server=table.needed("server"),
         port=int(table.number("port", 465 if tls == "tls" else 25, least=1, most=65_535)),
-        sender=table.needed("from"),
+        sender=sender,
         to=tuple(people),
         subject=table.template("subject", extras, SUBJECT) or Template(SUBJECT),
         body=table.template("template", extras),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import smtplib
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from http.client import HTTPException
 from string import Template
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from moldau.monitor.notifying.deciding import Event
 from moldau.monitor.notifying.messages import as_json, as_text
@@ -30,6 +30,13 @@ class NotSent(Exception):
 class Sender(Protocol):
     def send(self, event: Event, known: Mapping[str, str]) -> None:
         """Raises NotSent."""
+
+
+class Unmoved(HTTPRedirectHandler):
+    """A POST would be sent on as a GET without its body, and headers with passwords to whoever is named there."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class HttpSender:
         body = as_json(known) if call.body is None else call.body.substitute(_inside(names, headers["Content-Type"]))
         request = Request(url, body.encode(), headers, method=call.method)
         try:
-            with urlopen(request, timeout=self.timeout_s):
+            with build_opener(Unmoved).open(request, timeout=self.timeout_s):
                 pass
         except HTTPError as wrong:
             with wrong:
@@ -78,6 +85,14 @@ def _inside(names: Mapping[str, str], content_type: str) -> dict[str, str]:
     if not content_type.startswith(JSON):
         return {**names}
     return {name: text if name in VALUES else json.dumps(text)[1:-1] for name, text in names.items()}
+
+
+def can_be_written_to(people: Sequence[str]) -> bool:
+    try:
+        EmailMessage()["To"] = ", ".join(people)
+    except Exception:  # the library fails at some texts in ways that it does not know of itself
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
