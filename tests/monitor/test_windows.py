@@ -53,6 +53,16 @@ def test_lag_is_against_the_newest_end() -> None:
     assert [*windows.ends[PLACE]] == [9, 12, 15]
 
 
+def test_a_commit_of_any_offset_is_kept() -> None:
+    """Brokers take what a client says, and its lag may be more than a number of 64 bits holds."""
+    windows = Windows(3)
+    windows.add_ends({PLACE: 5})
+    lowest = -(1 << 63)
+    windows.add("billing", PLACE, Commit(3, 0))
+    windows.add("billing", PLACE, Commit(lowest, 1))
+    assert offsets(windows) == [3, lowest]
+
+
 def poll(windows: Windows, offset: int | None, now_ms: int, *, reads_commits: bool = False) -> list[int]:
     committed = {} if offset is None else {PLACE: offset}
     windows.poll("billing", committed, now_ms=now_ms, patience_ms=100, reads_commits=reads_commits)

@@ -64,6 +64,7 @@ class History:
     """Used by the threads of all clusters: each call is one transaction."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._lock = Lock()
         self._late_changes: dict[str, list[Change]] = {}
         """By cluster: what could not be written yet."""
@@ -85,8 +86,9 @@ class History:
             self._file.close()
 
     def load(self, cluster: str, windows: Windows, looker: Looker) -> dict[str, Status]:
+        """Raises UnusableHistory."""
         ask = self._file.execute
-        with self._lock:
+        with self._read():
             rows = ask("SELECT consumer, topic, part, commits FROM windows WHERE cluster = ?", (cluster,))
             for group, topic, partition, commits in rows:
                 windows.groups.setdefault(group, {}).setdefault(topic, {})[partition] = Window(commits)
@@ -158,7 +160,8 @@ class History:
         return [PastChange(row[0], Status(row[1]), Status(row[2]), row[3], row[4]) for row in rows]
 
     def incidents(self, notifier: str) -> dict[tuple[str, str], str]:
-        with self._lock:
+        """Raises UnusableHistory."""
+        with self._read():
             rows = self._file.execute(
                 "SELECT cluster, consumer, incident FROM incidents WHERE notifier = ?", (notifier,)
             ).fetchall()
@@ -174,6 +177,15 @@ class History:
         except sqlite3.Error as wrong:
             extra = {"notifier": notifier, "cluster": cluster, "group": group, "failure": str(wrong)}
             logger.warning("incidents of notifier %s can't be written: %s", notifier, wrong, extra=extra)
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        """A disk may have damaged the file, or somebody another program's rows."""
+        try:
+            with self._lock:
+                yield
+        except (sqlite3.Error, ValueError, TypeError, AttributeError) as wrong:
+            raise UnusableHistory(f"{self._path} can't be used as history: {wrong}") from None
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

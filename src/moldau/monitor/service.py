@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
@@ -14,7 +15,7 @@ from moldau.monitor.notifying.notifier import Notifier
 from moldau.monitor.settings import Settings
 from moldau.monitor.watching import Watch
 
-JOIN_S = 2.0  # a look that is under way is not waited for: it changes nothing that a next start would miss
+JOIN_S = 2.0  # for all; a look that is under way is not waited for: it changes nothing that a next start would miss
 LOOKS_MISSED_MAX = 3
 TAKES_STOCK = "kminion"  # the family of metrics that sizes on disk and configurations of topics are asked for
 
@@ -42,8 +43,9 @@ class Monitor:
 
     def stop(self) -> None:
         self._stop.set()
+        until_s = time.monotonic() + JOIN_S
         for thread in self._threads:
-            thread.join(JOIN_S)
+            thread.join(max(0.0, until_s - time.monotonic()))
         if self.history is not None and not any(each.is_alive() for each in self._threads):
             self.history.close()
 

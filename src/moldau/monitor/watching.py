@@ -102,10 +102,19 @@ class Watch:
         try:
             while not stop.is_set():
                 started_ms = self.clock.elapsed_ms()
-                self.look()
+                self._look_safely()
                 stop.wait(max(0.0, self.interval_s - (self.clock.elapsed_ms() - started_ms) / 1_000))
         finally:
             self.close()
+
+    def _look_safely(self) -> None:
+        try:
+            self.look()
+        except Exception as wrong:
+            # A fault of ours, which one group may have brought out: of the others somebody has to hear all the same.
+            if self.failure is None:
+                logger.exception("a look at cluster %s failed", self.name, extra={"cluster": self.name})
+            self._failed(repr(wrong))
 
     def look(self) -> bool:
         """Whether the cluster answered."""
@@ -190,11 +199,13 @@ class Watch:
         changes = self._changes(found)
         if self.keeper is not None:
             self.keeper.keep(self.name, windows, self.looker, changes)
+        else:
+            windows.nobody_keeps()
         return changes
 
     def _forget_gone(self, found: Look) -> None:
         there = found.groups.groups.keys()
-        for name in [each for each in self.windows.groups if each not in there]:
+        for name in [each for each in self.windows.groups.keys() | self.windows.baselines if each not in there]:
             self.windows.forget(name)
         for name in [each for each in self._committed if each not in there]:
             del self._committed[name]

@@ -14,6 +14,7 @@ from moldau.monitor.rules import Commit
 
 NUMBERS = 5  # of a commit: offset, timestamp, observed, order, lag
 NO_LAG = -1
+LAG_MAX = (1 << 63) - 1  # that a cell holds: brokers take any offset, and so the lowest that there is
 NO_ORDER = -1
 OFFSET, TIMESTAMP, ORDER = 0, 1, 3
 GroupWindows = dict[str, dict[int, "Window"]]
@@ -42,7 +43,7 @@ class Window:
                 # The earlier time stays, or a consumer that commits often would never get a second entry.
                 timestamp_ms = last_ms
                 del cells[-NUMBERS:]
-        lag = NO_LAG if commit.lag is None else commit.lag
+        lag = NO_LAG if commit.lag is None else min(commit.lag, LAG_MAX)
         cells.extend((commit.offset, timestamp_ms, commit.observed_ms, order, lag))
         if len(cells) > size * NUMBERS:
             del cells[: len(cells) - size * NUMBERS]
@@ -87,6 +88,11 @@ class Windows:
     """Windows that are not on disk as they are here."""
     gone: set[tuple[str, str | None]] = field(default_factory=set)
     """Groups, or topics of groups, that are still on disk."""
+
+    def nobody_keeps(self) -> None:
+        """What changed since the last look: groups come and go for as long as the process lives."""
+        self.changed.clear()
+        self.gone.clear()
 
     def window(self, group: str, place: TopicPartition) -> Window | None:
         return self.groups.get(group, {}).get(place.topic, {}).get(place.partition)
@@ -133,6 +139,9 @@ class Windows:
         The first one is a commit of unknown age. It enters the window together with the next one, or alone once it
         stood still for as long as a full window takes: a consumer that commits rarely has not stopped.
         """
+        if not committed:
+            self.baselines.pop(group, None)
+            return
         baselines = self.baselines.setdefault(group, {})
         for place in [each for each in baselines if each not in committed]:
             del baselines[place]

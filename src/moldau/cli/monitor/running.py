@@ -42,10 +42,14 @@ def run_logged(options: Namespace) -> int:
 def run(options: Namespace) -> int:
     settings = settled(options)
     openers = {each.name: opener(each, options) for each in settings.clusters}
-    history = opened_history(settings)
-    if options.once:
-        return look_once(options, settings, openers, history)
-    return serve(options, settings, openers, history)
+    from moldau.monitor.history import UnusableHistory
+
+    try:
+        history = opened_history(settings)
+        work = look_once if options.once else serve
+        return work(options, settings, openers, history)
+    except UnusableHistory as wrong:
+        raise CommandFailed(str(wrong)) from None
 
 
 def begin_log(options: Namespace) -> None:
@@ -99,9 +103,6 @@ def read_file(path: str) -> Mapping[str, object]:
 def opened_history(settings: Settings) -> History | None:
     if settings.history is None:
         return None
-    from moldau.monitor.history import History, UnusableHistory
+    from moldau.monitor.history import History
 
-    try:
-        return History(settings.history)
-    except UnusableHistory as wrong:
-        raise CommandFailed(str(wrong)) from None
+    return History(settings.history)

@@ -56,7 +56,8 @@ class Notifier:
             if self.wanted.has(name):
                 self._judge(verdict, judged.look.at_ms)
         if judged.look.groups.are_all:
-            gone = [key for key in self.incidents if key[0] == cluster and key[1] not in judged.verdicts]
+            # All keys at one blow: threads of other clusters add theirs meanwhile.
+            gone = [key for key in [*self.incidents] if key[0] == cluster and key[1] not in judged.verdicts]
             for _, name in gone:
                 self._judge(GroupVerdict(cluster, name, Status.NOTFOUND, 0.0, (), None, 0), judged.look.at_ms)
 

@@ -63,10 +63,6 @@ class Layout:
         inside = topic is not None and place.partition < len(topic.partitions)
         return topic.partitions[place.partition].leader if topic is not None and inside else -1
 
-    def name_of(self, topic: str, topic_id: bytes) -> str | None:
-        """New versions of some messages have ids only."""
-        return topic or next((each.name for each in self.topics.values() if each.id == topic_id), None)
-
 
 def layout(cluster: Cluster) -> Layout:
     found: MetadataResponse = cluster.metadata()
@@ -147,8 +143,10 @@ def fetched(
     )
     answer = cluster.ask_broker(leader, request, FetchResponse)
     check(answer.error_code)
+    names = {topic.topic_id: name for name, topic in topics.items()}  # new versions have ids only
     for found in answer.responses:
-        name = known.name_of(found.topic, found.topic_id)
+        name = found.topic or names.get(found.topic_id, "")
         for each in found.partitions:
-            if name is not None:
-                yield TopicPartition(name, each.partition_index), each
+            place = TopicPartition(name, each.partition_index)
+            if place in offsets:
+                yield place, each

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import moldau
 from moldau.core.exposition import COUNTER
 from moldau.monitor.sampling.groups import SeenGroup
@@ -109,7 +111,8 @@ def _write_groups(book: Book, page: Page) -> None:
             commits.add(f"{commits.name}{labels}}} {page.judged.commits.get(name, 0)}")
         if seen.members and seen.protocol_type == CONSUMER:  # what members of Connect have is no partitions
             idle.add(f"{idle.name}{labels}}} {sum(not each.assigned for each in seen.members)}")
-            for topic, (count, partitions) in _assigned(seen).items():
+            for name_in_assignment, (count, partitions) in _assigned(seen).items():
+                topic = page.shown(name_in_assignment)  # whatever the group's leader wrote there
                 topic_members.add(f'{topic_members.name}{labels},topic_name="{topic}"}} {count}')
                 assigned.add(f'{assigned.name}{labels},topic_name="{topic}"}} {partitions}')
         book.pack_full()
@@ -119,9 +122,9 @@ def _assigned(group: SeenGroup) -> dict[str, tuple[int, int]]:
     """Members and partitions by topic."""
     found: dict[str, tuple[int, int]] = {}
     for member in group.members:
-        for topic in {place.topic for place in member.assigned}:
+        for topic, assigned in Counter(place.topic for place in member.assigned).items():
             count, partitions = found.get(topic, (0, 0))
-            found[topic] = count + 1, partitions + sum(place.topic == topic for place in member.assigned)
+            found[topic] = count + 1, partitions + assigned
     return dict(sorted(found.items()))
 
 
