@@ -22,7 +22,7 @@ from moldau.broker.metrics.writers.client_telemetry import write_client_telemetr
 from moldau.broker.metrics.writers.connections import write_connections
 from moldau.broker.metrics.writers.controller import write_controller
 from moldau.broker.metrics.writers.coordinators import write_groups, write_transactions
-from moldau.broker.metrics.writers.directories import write_directories
+from moldau.broker.metrics.writers.directories import DirectoriesWriter
 from moldau.broker.metrics.writers.event_loop import EventLoopWriter
 from moldau.broker.metrics.writers.partitions import write_partitions
 from moldau.broker.metrics.writers.process import write_process
@@ -73,14 +73,14 @@ class Metrics:
             partial(write_broker, self.condition, services),
             write_process,
             EventLoopWriter(),
-            partial(write_topics, metering),
+            partial(write_topics, metering, services.long_work),
             lambda out: requests(out, monotonic()),
             partial(write_connections, services),
             partial(write_partitions, services),
             partial(write_controller, services),
             partial(write_groups, services),
             partial(write_transactions, services),
-            partial(write_directories, services),
+            DirectoriesWriter(services),
             partial(write_receiver, receiver),
             clients,
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -72,3 +73,20 @@ def test_a_request_has_to_arrive_in_its_time(before: bytes, monkeypatch: pytest.
 
     monkeypatch.setattr(connection, "REQUEST_S_MAX", 0.3)
     asyncio.run(scenario())
+
+
+def test_whoever_sends_a_body_is_answered_and_hung_up_on(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever is in the body: nobody reads it. It ended the answering task, and the connection stayed."""
+
+    async def scenario() -> bytes:
+        server = await served()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(REQUEST.replace(b"\r\n\r\n", b"\r\ntransfer-encoding: chunked\r\n\r\nno size of a chunk\r\n"))
+        found = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+        await server.close()
+        gc.collect()
+        return found
+
+    assert asyncio.run(scenario()).endswith(b"\r\n\r\npage\n")
+    assert caplog.text == ""

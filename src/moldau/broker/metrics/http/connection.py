@@ -182,9 +182,12 @@ class HttpConnection(asyncio.Protocol):
         """The next request of the same connection, on the next turn of the loop: others are there, too."""
         if self._transport is None:
             return
+        if self._http.our_state is h11.MUST_CLOSE:  # perhaps for a body, which is not even looked at
+            self._transport.close()
+            return
         if self._http.their_state is h11.SEND_BODY:
             self._http.next_event()  # the end of a request without a body
-        if self._http.our_state is h11.MUST_CLOSE or self._http.their_state is not h11.DONE:
+        if self._http.their_state is not h11.DONE:
             self._transport.close()
             return
         self._http.start_next_cycle()

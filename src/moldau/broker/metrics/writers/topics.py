@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from moldau.broker.metrics.metering import Metering
+from moldau.coordinator.long_work import LongWork, in_slices
 from moldau.core.exposition import COUNTER, Exposition, labelled
 from moldau.replication.traffic import TopicTraffic
 
@@ -22,20 +23,20 @@ OF_ALL = (
 )
 
 
-def write_topics(metering: Metering, out: Exposition) -> None:
+async def write_topics(metering: Metering, long_work: LongWork, out: Exposition) -> None:
     metering.forget_topics()
     traffic, total = metering.traffic, TopicTraffic()
-    total.add(traffic.gone)
-    used = []
-    for name, topic in traffic.topics.items():
+    total.add(traffic.gone)  # with those that are there at this moment: what is forgotten in a pause counts once
+    metrics = [(f"{PREFIX}{suffix}_total", field, help_text) for suffix, field, help_text in BY_TOPIC]
+    columns = [(name, field, out.lines(name, help_text, COUNTER)) for name, field, help_text in metrics]
+    async for name, topic in in_slices([*traffic.topics.items()], long_work):
         total.add(topic)
         if topic.has_any:
-            used.append((labelled({"topic": name}), topic))
-    for suffix, field, help_text in BY_TOPIC:
-        name = f"{PREFIX}{suffix}_total"
-        lines = out.lines(name, help_text, COUNTER)
-        lines.append(f"{name} {getattr(total, field)}")
-        lines += [f"{name}{labels} {getattr(topic, field)}" for labels, topic in used]
+            labels = labelled({"topic": name})
+            for metric, field, lines in columns:
+                lines.append(f"{metric}{labels} {getattr(topic, field)}")
+    for metric, field, lines in columns:
+        lines.append(f"{metric} {getattr(total, field)}")
     for suffix, field, help_text in OF_ALL:
         out.add(f"{PREFIX}{suffix}_total", help_text, {}, getattr(total, field), COUNTER)
     prefix = "kafka_server_replicamanager_"
