@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import signal
 import subprocess
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,9 +16,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from moldau.cli.failures import UsageError
+from moldau.cli.librdkafka import Outage
 from moldau.cli.main import main
 from moldau.cli.records.consume import with_offsets
+from moldau.cli.records.group_reading import Membership, read_as_member
+from moldau.cli.records.selection import Selection
 from moldau.client.cluster import Cluster
+from moldau.client.fetched import FetchedRecord
 from moldau.embedded import EmbeddedBroker
 from tests.cli.conftest import Tool, command, environment, run_tool
 
@@ -224,6 +230,31 @@ def test_a_group_goes_on_where_it_stopped(done: Done, numbers: str) -> None:
     assert done("consume", numbers, *group, "-n", "4").split() == ["0", "1", "2", "3"]
     assert done("consume", numbers, *group, "-e").split() == ["4", "5", "6", "7", "8", "9"]
     assert done("consume", numbers, *group, "-e") == ""
+
+
+def test_what_a_full_disk_refused_is_read_by_whoever_reads_next(bootstrap: str, done: Done, numbers: str) -> None:
+    class FullDisk:
+        is_full = False
+
+        def take(self, record: FetchedRecord) -> None:
+            self.is_full = True
+
+        def flush(self) -> None:
+            if self.is_full:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    group = f"group-{numbers}"
+    outage = Outage("consume", Namespace(bootstrap_server=bootstrap, timeout=WAIT_S_MAX))
+    config = {
+        "bootstrap.servers": bootstrap, "group.id": group, "enable.auto.offset.store": False,
+        "auto.offset.reset": "earliest",
+    }  # fmt: skip
+    with (
+        Cluster(bootstrap, client_id="test", timeout_s=WAIT_S_MAX) as cluster,
+        pytest.raises(OSError, match="No space"),
+    ):
+        read_as_member(cluster, config, Membership(Selection((numbers,))), FullDisk(), outage)
+    assert done("consume", numbers, "-g", group, "--from-beginning", "-e").split() == [*map(str, range(10))]
 
 
 def test_reading_without_a_group_creates_nothing(moldau_run: Callable[..., EmbeddedBroker], tmp_path: Path) -> None:

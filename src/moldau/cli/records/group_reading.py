@@ -62,9 +62,11 @@ class _Member:
         while not self.sink.is_full and not self._is_at_end():
             messages = self._next_messages()
             records = [message for message in messages if self._is_record(message)]
-            for message in records:
-                self._take(message)
+            taken = [message for message in records if self._take(message)]
             self.sink.flush()
+            # Only now: what a full disk refused is for whoever reads next.
+            for message in taken:
+                self._store(message)
             if messages:
                 self.outage.on_answer()
             if records:
@@ -133,10 +135,13 @@ class _Member:
             return False
         raise CommandFailed(topic_failure(message.topic() or self.topics[0], error))
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: Any) -> bool:
         if self.sink.is_full:
-            return  # read ahead, and left to whoever reads next
+            return False  # read ahead, and left to whoever reads next
         self.sink.take(record_of(message))
+        return True
+
+    def _store(self, message: Any) -> None:
         try:
             self.consumer.store_offsets(message=message)
         except KafkaException as wrong:

@@ -211,12 +211,26 @@ def sending(producer: Producer, options: Namespace, delivery: Delivery) -> Itera
         yield
         producer.flush(wait_s)
         delivery.check(undelivered=len(producer))
-        _told(lambda: producer.commit_transaction(wait_s), "the transaction could not be committed")
     except BaseException:
-        delivery.prints = False  # what was purged is nowhere
-        _told(lambda: producer.abort_transaction(wait_s), "the transaction could not be aborted; the broker will")
+        _abort(producer, delivery, wait_s)
+        raise
+    try:
+        producer.commit_transaction(wait_s)
+    except KafkaException as wrong:
+        told = f"the transaction could not be committed: {reason(wrong)}"
+        if not kafka_error(wrong).txn_requires_abort():
+            raise CommandFailed(f"{told}; nobody answered whether it was") from None
+        _abort(producer, delivery, wait_s)
+        raise CommandFailed(told) from None
+    except BaseException:
+        _abort(producer, delivery, wait_s)
         raise
     sys.stdout.flush()
+
+
+def _abort(producer: Producer, delivery: Delivery, wait_s: float) -> None:
+    delivery.prints = False  # what was purged is nowhere
+    _told(lambda: producer.abort_transaction(wait_s), "the transaction could not be aborted; the broker will")
 
 
 def _begin(producer: Producer, options: Namespace) -> None:
