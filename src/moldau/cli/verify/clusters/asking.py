@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from moldau.cli.verify.checking import Stored
-from moldau.client.cluster import Cluster, Refused, check
+from moldau.client.cluster import Cluster, NoAnswer, Refused, check
 from moldau.client.connection import Unsupported
 from moldau.client.fetched import read_partition
 from moldau.client.listing import LATEST, READ_COMMITTED, list_offsets
-from moldau.client.reading import Read, Reader
+from moldau.client.reading import Failed, Read, Reader
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
 from moldau.wire.messages import (
@@ -33,7 +33,7 @@ from moldau.wire.messages.elect_leaders import TopicPartitions
 REQUEST_MS = 15_000
 PREFERRED, UNCLEAN = 0, 1
 READ_S = 1.0
-PATIENCE = 30  # empty answers until a partition that ends nowhere is given up
+PATIENCE = 30  # empty answers until a partition that ends nowhere is begun with anew
 
 
 def create_topic(
@@ -121,7 +121,9 @@ def _elect(client: Cluster, topic: str, election_type: int) -> None:
 
 
 def stored_records(client: Cluster, topic: str) -> list[Stored]:
-    """All that a reader of committed records sees, from the first to the last. Raises Refused."""
+    """All that a reader of committed records sees, from the first to the last: all or nothing, for the rest would be
+    called lost. Raises Refused and NoAnswer.
+    """
     found = client.metadata([topic]).topics[0]
     check(found.error_code)
     places = [TopicPartition(topic, each.partition_index) for each in found.partitions]
@@ -131,9 +133,13 @@ def stored_records(client: Cluster, topic: str) -> list[Stored]:
     try:
         reader.add({place: 0 for place in places if ends[place] > 0})
         idle = 0
-        while idle < PATIENCE and any(offset < ends[place] for place, offset in reader.positions.items()):
+        while any(offset < ends[place] for place, offset in reader.positions.items()):
             event = reader.next(timeout_s=READ_S)
             idle = 0 if event is not None else idle + 1
+            if idle == PATIENCE:
+                raise NoAnswer(f"topic {topic} was not read to its end")
+            if isinstance(event, Failed):
+                raise Refused(event.code)
             if isinstance(event, Read):
                 stored += [Stored((each.value or b"").decode(), each.partition, each.offset) for each in event.records]
     finally:

@@ -1,0 +1,55 @@
+"""What is asked of a cluster, where it does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from moldau.cli.verify.clusters import asking
+from moldau.client.cluster import Cluster, NoAnswer, Refused
+from moldau.client.reading import Failed
+from moldau.core.errors import ErrorCode
+from moldau.core.ids import TopicPartition
+
+PLACE = TopicPartition("t", 0)
+
+
+class Silent:
+    """A reader that is told nothing, or that its partition gives nothing."""
+
+    event: Failed | None = None
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.positions: dict[TopicPartition, int] = {}
+
+    def add(self, positions: Mapping[TopicPartition, int]) -> None:
+        self.positions |= positions
+
+    def next(self, *, timeout_s: float) -> Failed | None:
+        assert timeout_s
+        if self.event is not None:
+            self.positions.pop(self.event.place)
+        return self.event
+
+    def close(self) -> None:
+        pass
+
+
+class Refusing(Silent):
+    event = Failed(PLACE, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+
+
+@pytest.mark.parametrize(("reader", "wrong"), [(Silent, NoAnswer), (Refusing, Refused)])
+def test_a_log_that_is_not_read_to_its_end_loses_nothing(
+    reader: type[Silent], wrong: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record that was acknowledged and is not among those read is called lost."""
+    monkeypatch.setattr(asking, "Reader", reader)
+    monkeypatch.setattr(asking, "list_offsets", lambda *_, **__: {PLACE: 5})
+    topic = SimpleNamespace(error_code=0, partitions=[SimpleNamespace(partition_index=0)])
+    client = SimpleNamespace(metadata=lambda _: SimpleNamespace(topics=[topic]))
+    with pytest.raises(wrong):
+        asking.stored_records(cast("Cluster", client), "t")
