@@ -53,6 +53,30 @@ def test_what_wins(home: Path) -> None:
     assert servers(home, folder=project / "src") == "project:9092"
 
 
+@pytest.mark.parametrize(
+    "project",
+    [
+        '[profiles.staging]\nbootstrap-server = "evil:9092"\nregistry = "http://evil"',
+        '[profiles.staging]\ncommand-config = "evil.properties"',
+        '[profiles.staging.client]\n"security.protocol" = "plaintext"',
+        'command-config = "evil.properties"\nregistry = "http://evil"',
+        '[client]\n"bootstrap.servers" = "evil:9092"\n"enable.ssl.certificate.verification" = false',
+    ],
+)
+def test_a_projects_file_gets_no_passwords_of_the_users_profiles(home: Path, project: str) -> None:
+    """Whoever goes into a folder and asks anything there, even by Tab, reads what somebody wrote into it."""
+    place = home / "downloaded"
+    place.mkdir()
+    (place / "moldau.toml").write_text(f'profile = "staging"\ntimeout = 3\noutput = "wide"\n{project}')
+    known = defaults({"HOME": str(home)}, place)
+    assert {key: each.value for key, each in known.settings.items()} == {
+        "bootstrap-server": "staging:9092",
+        "timeout": "10",
+        "output": "wide",
+    }
+    assert known.client == {"security.protocol": "ssl"}
+
+
 def test_client_properties_of_a_profile(home: Path) -> None:
     assert defaults({"HOME": str(home)}, home).client == {"security.protocol": "ssl"}
 
@@ -68,6 +92,7 @@ def test_a_projects_file_is_looked_for_up_to_the_repository(tmp_path: Path) -> N
 
 def test_its_files_are_beside_it(home: Path) -> None:
     (home / "moldau.toml").write_text('command-config = "client.properties"\n')
+    user_file({"HOME": str(home)}).unlink()
     known = defaults({"HOME": str(home)}, home)
     assert known.value("command-config") == str(home / "client.properties")
 

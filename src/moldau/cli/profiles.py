@@ -15,7 +15,8 @@
 
 What wins: the command line, then MOLDAU_BOOTSTRAP_SERVERS, MOLDAU_COMMAND_CONFIG, MOLDAU_TIMEOUT, MOLDAU_OUTPUT and
 MOLDAU_REGISTRY, then the profile, then the project. The profile is --profile, MOLDAU_PROFILE, the project's or the
-user's.
+user's. A profile of the user's own is all that says how its cluster is reached: passwords of it go to no server that a
+project's file names, for anybody may have written that.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ VARIABLES = {
     "MOLDAU_REGISTRY": REGISTRY,
 }
 PROFILE_VARIABLE = "MOLDAU_PROFILE"
+OF_ANYBODY = (TIMEOUT, OUTPUT)  # which say nothing of servers, nor of how they are trusted
 KEYS = (BOOTSTRAP_SERVER, COMMAND_CONFIG, TIMEOUT, OUTPUT, REGISTRY, CLIENT)
 
 
@@ -101,8 +103,10 @@ def defaults(environment: Mapping[str, str], folder: Path, wanted: str | None = 
     name = next((str(each) for each in said if each), None)
     settings: dict[str, Said] = {}
     client: dict[str, str] = {}
+    is_users = user is not None and name in user.profiles
     if project is not None:
-        _take(project.content, project.path, str(project.path), settings, client)
+        content = {key: value for key, value in project.content.items() if key in OF_ANYBODY or not is_users}
+        _take(content, project.path, str(project.path), settings, client)
     if name:
         _take_profile(name, [each for each in (user, project) if each is not None], settings, client)
     for variable, key in VARIABLES.items():
@@ -112,13 +116,13 @@ def defaults(environment: Mapping[str, str], folder: Path, wanted: str | None = 
 
 
 def _take_profile(name: str, files: list[ConfigFile], settings: dict[str, Said], client: dict[str, str]) -> None:
+    """Of the first file that has it."""
     known = [each for file in files for each in file.profiles]
     if name not in known:
         there = f"; there are {', '.join(known)}" if known else "; make one with: moldau profile create NAME"
         raise UsageError(f"there is no profile {name!r}{meant(name, known) or there}")
-    for file in files:
-        if name in file.profiles:
-            _take(file.profiles[name], file.path, f"profile {name} in {file.path}", settings, client)
+    file = next(each for each in files if name in each.profiles)
+    _take(file.profiles[name], file.path, f"profile {name} in {file.path}", settings, client)
 
 
 def _take(
