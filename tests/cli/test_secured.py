@@ -131,3 +131,15 @@ def test_a_certificate_that_nobody_trusts_is_said(secured: Secured) -> None:
     ended = run_tool(secured.address("SSL"), "quotas", "list", "-X", "security.protocol=ssl")
     assert ended.returncode == 1
     assert "TLS: the certificate of 127.0.0.1 is not accepted" in ended.stderr
+
+
+def test_a_slip_of_the_pen_does_not_turn_the_check_of_names_off(secured: Secured) -> None:
+    """Anybody with a certificate of the same authority could be the broker then."""
+    words = ("-X", "security.protocol=ssl", "-X", f"ssl.ca.location={secured.keys.trusted}")
+    ended = run_tool(
+        secured.address("SSL"), "quotas", "list", *words, "-X", "ssl.endpoint.identification.algorithm=HTPS"
+    )
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "moldau quotas: ssl.endpoint.identification.algorithm=htps: expected https or none\n",
+    )

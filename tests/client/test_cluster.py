@@ -71,6 +71,20 @@ def test_a_broker_that_is_not_there(cluster: Cluster) -> None:
         cluster.ask_broker(4711, ListGroupsRequest(), ListGroupsResponse)
 
 
+def test_a_server_that_hangs_is_passed_over(bootstrap: str) -> None:
+    """As a broker whose disk hangs: the system takes its connections. A monitor would see nothing of the cluster."""
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        servers = f"127.0.0.1:{hung.getsockname()[1]}"
+        with Cluster(f"{servers},{bootstrap}", client_id="test", timeout_s=1.0) as cluster:
+            assert cluster.nodes()
+            assert cluster.ask(DescribeClusterRequest(), DescribeClusterResponse).error_code == 0
+        with (
+            Cluster(f"{servers},127.0.0.1:1", client_id="test", timeout_s=0.2) as cluster,
+            pytest.raises(Silence, match=f"something listens at {servers} but gave no answer"),
+        ):
+            cluster.nodes()
+
+
 def test_what_passes_is_asked_again_and_what_does_not_counts() -> None:
     cluster = Cluster("nowhere:1", client_id="test", timeout_s=20)
     codes = iter([ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.GROUP_ID_NOT_FOUND])

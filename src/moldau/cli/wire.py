@@ -37,10 +37,12 @@ def _security(settings: Mapping[str, str]) -> ConnectionSecurity | None:
     protocol = settings.get("security.protocol", PLAINTEXT)
     if protocol.lower() == PLAINTEXT:
         return None
-    from moldau.client.security import MECHANISMS, PROTOCOLS, can_secure, security_of
+    from moldau.client.security import CHECKS_NAMES, MECHANISMS, PROTOCOLS, can_secure, name_check, security_of
 
     if protocol.lower() not in PROTOCOLS:
         raise UsageError(f"security.protocol={protocol}: expected one of {', '.join(PROTOCOLS)}")
+    if name_check(settings) not in CHECKS_NAMES:
+        raise UsageError(f"ssl.endpoint.identification.algorithm={name_check(settings)}: expected https or none")
     _check_files(settings)
     if not can_secure(settings):
         raise UsageError(

@@ -262,16 +262,32 @@ class Cluster:
         return self._first
 
     def _opened(self) -> Connection:
+        """The first one that answers: brokers that hang take connections all the same."""
+        failures: list[NoAnswer] = []
         for host, port in addresses_of(self.servers):
             try:
-                return self._connection(host, port)
+                found = self._connection(host, port)
+                self._on(found, lambda connection: connection.versions)
+                return found
             except NotListening:
                 continue
+            except NoAnswer as wrong:
+                failures.append(wrong)
             except TimeoutError:
-                raise Silence(self.servers, self.timeout_s, "does security.protocol fit it?") from None
+                failures.append(Silence(self.servers, self.timeout_s, "does security.protocol fit it?"))
             except (OSError, ProtocolViolation) as wrong:
-                raise NoAnswer(f"the broker at {self.servers}: {_told(wrong)}") from None
-        raise NobodyListens(self.servers)
+                failures.append(NoAnswer(f"the broker at {self.servers}: {_told(wrong)}"))
+                if self._is_final(wrong):
+                    break
+        raise failures[0] if failures else NobodyListens(self.servers)
+
+    def _is_final(self, wrong: Exception) -> bool:
+        """A login that one broker refused: others would count it as one more attempt."""
+        if self._security is None:
+            return False
+        from moldau.client.security import LoginRefused
+
+        return isinstance(wrong, LoginRefused)
 
     def _connection(self, host: str, port: int) -> Connection:
         if (host, port) not in self._connections:

@@ -48,6 +48,7 @@ _FILES = (
     *("ssl.ca.location", "ssl.certificate.location", "ssl.key.location", "ssl.keystore.location"),
     *("sasl.kerberos.keytab", "https.ca.location"),
 )
+CHECKS_NAMES = {"https": True, "none": False, "": False}
 CLUSTERS_MAX = 4
 
 Exchange = Callable[[bytes], memoryview]
@@ -68,9 +69,16 @@ def can_secure(settings: Mapping[str, str]) -> bool:
         return False
     if any(name.startswith(_PREFIXES) and name not in FOLLOWED for name in settings):
         return False
+    if name_check(settings) not in CHECKS_NAMES:
+        return False
     if protocol.startswith("sasl_") and not (_mechanism(settings) in MECHANISMS and _has_user(settings)):
         return False
     return protocol == PLAINTEXT or (_has_files(settings) and _can_be_made(settings))
+
+
+def name_check(settings: Mapping[str, str]) -> str:
+    """Whether a certificate has to be of the host that was asked for; what is not in CHECKS_NAMES says neither."""
+    return settings.get("ssl.endpoint.identification.algorithm", "https").lower()
 
 
 def _has_user(settings: Mapping[str, str]) -> bool:
@@ -215,8 +223,8 @@ def _tls_settings(given: Mapping[str, str]) -> TlsSettings:
     from moldau.security.tls.settings import PEM, PKCS12, TlsSettings
 
     found: dict[str, Any] = {"key_password": given.get("ssl.key.password")}
-    checks_names = given.get("ssl.endpoint.identification.algorithm", "https").lower() == "https"
-    found["endpoint_identification_algorithm"] = "https" if checks_names else ""
+    # What says neither leaves it on: a slip of the pen must not have anybody's certificate accepted.
+    found["endpoint_identification_algorithm"] = "https" if CHECKS_NAMES.get(name_check(given), True) else ""
     authorities = _text(given, "ssl.ca")
     if authorities is not None:
         found |= {"truststore_type": PEM, "truststore_certificates": authorities}
