@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from moldau.core.errors import ProtocolViolation
+from moldau.core.errors import ApiError, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.wire.batch import BatchHeader, batches, records, verify_crc
 from moldau.wire.messages.fetch import AbortedTransaction, PartitionData
@@ -28,20 +28,28 @@ class FetchedRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_partition(place: TopicPartition, data: PartitionData, position: int) -> tuple[list[FetchedRecord], int]:
-    """The records from `position` on, and the offset to go on at. ProtocolViolation or ApiError if they are damaged."""
+    """The records from `position` on, and the offset to go on at. ProtocolViolation or ApiError if they are damaged.
+
+    What is whole before the damage is given out first: the next question begins with that.
+    """
     view = memoryview(data.records or b"")
     aborted = Aborted(data.aborted_transactions or [])
     found: list[FetchedRecord] = []
     next_offset = position
-    for at, header in batches(view, partial_tail=True):
-        if not verify_crc(view, at, header):
-            raise ProtocolViolation(f"{place}: the checksum of the batch at offset {header.base_offset} is wrong")
-        if aborted.hides(header):
-            pass
-        elif header.last_offset >= position:
-            _append(found, place, header, view[at : at + header.length_bytes], position)
-        next_offset = max(next_offset, header.next_offset)
-    return found, next_offset
+    whole = 0
+    try:
+        for at, header in batches(view, partial_tail=True):
+            if not verify_crc(view, at, header):
+                raise ProtocolViolation(f"the checksum of the batch at offset {header.base_offset} is wrong")
+            if aborted.hides(header):
+                pass
+            elif header.last_offset >= position:
+                _append(found, place, header, view[at : at + header.length_bytes], position)
+            next_offset, whole = max(next_offset, header.next_offset), len(found)
+    except (ApiError, ProtocolViolation):
+        if next_offset == position:
+            raise
+    return found[:whole], next_offset
 
 
 def _append(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
-from moldau.client.cluster import Cluster, NoAnswer, NobodyListens
+from moldau.client.cluster import Cluster, NoAnswer, NobodyListens, words_of
 from moldau.client.connection import Connection, Unsupported
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
@@ -68,6 +68,12 @@ class Failed:
 
     place: TopicPartition
     code: int
+    damage: str = ""
+    """Where and how, if a record is not what a record has to be: brokers look into few of them."""
+
+    @property
+    def told(self) -> str:
+        return self.damage or words_of(self.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,12 @@ class Leader(threading.Thread, Generic[T]):
             self._tell(Failed(place, data.error_code))
             return
         position = self.positions[place]
-        records, next_offset = self._decode(place, data, position)
+        try:
+            records, next_offset = self._decode(place, data, position)
+        except (ApiError, ProtocolViolation) as wrong:  # asked again, it is as it is
+            del self.positions[place]
+            self._tell(_damaged(place, wrong, position))
+            return
         if next_offset > position:
             # Behind the others, which the next answer has room for.
             del self.positions[place]
@@ -158,6 +169,13 @@ class Leader(threading.Thread, Generic[T]):
             except queue.Full:
                 continue
             return
+
+
+def _damaged(place: TopicPartition, wrong: ApiError | ProtocolViolation, position: int) -> Failed:
+    code, why = ErrorCode.CORRUPT_MESSAGE, str(wrong)
+    if isinstance(wrong, ApiError):
+        code, why = wrong.code, wrong.message
+    return Failed(place, code, f"what is at offset {position} is damaged: {why}")
 
 
 class Reader(Generic[T]):

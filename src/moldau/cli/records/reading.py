@@ -12,7 +12,7 @@ from moldau.cli.failures import CommandFailed
 from moldau.cli.records import offsets
 from moldau.cli.records.printing import Sink
 from moldau.cli.records.selection import Found, Selection, missing_topic
-from moldau.client.cluster import Cluster, NoAnswer, Refused, words_of
+from moldau.client.cluster import Cluster, NoAnswer, Refused
 from moldau.client.fetched import FetchedRecord, read_partition
 from moldau.client.listing import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from moldau.client.reading import Failed, Read, Reader
@@ -113,7 +113,7 @@ class _Reading:
 
     def _failed(self, event: Failed) -> None:
         if event.code != ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise CommandFailed(f"{event.place}: {words_of(event.code)}")
+            raise CommandFailed(f"{event.place}: {event.told}")
         start = list_offsets(self.cluster, {event.place: EARLIEST})[event.place]
         self._say(f"{event.place}: what was to be read was deleted; going on at offset {start}")
         if start < self.ends.get(event.place, start + 1):

@@ -71,7 +71,7 @@ class TopicReader(threading.Thread):
                 if isinstance(event, Failed) and event.code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     return self._inside(position)
                 if isinstance(event, Failed):
-                    self._tell(f"{self.place} cannot be read: error {event.code}")
+                    self._tell(f"{self.place} cannot be read: {event.told}")
                     self._ended.wait(RETRY_S)
                     return position
                 if isinstance(event, Read):

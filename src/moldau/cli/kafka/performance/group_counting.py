@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as Place
 
 from moldau.cli.failures import CommandFailed
 from moldau.cli.librdkafka import kafka_error
-from moldau.client.cluster import Cluster, words_of
+from moldau.client.cluster import Cluster
 from moldau.client.counting import Batches, Counted, count, find_batches
 from moldau.client.listing import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from moldau.client.reading import Failed, Limits, Reader
@@ -96,7 +96,7 @@ class GroupCounting:
     def _go_on_behind(self, failed: Failed) -> None:
         """What was deleted under the reader is passed over, as a consumer does."""
         if failed.code != ErrorCode.OFFSET_OUT_OF_RANGE:
-            raise CommandFailed(f"{failed.place}: {words_of(failed.code)}")
+            raise CommandFailed(f"{failed.place}: {failed.told}")
         self._reader.add(self._offsets_of([failed.place]))
 
     def _counted(self, batches: Batches, records_max: int) -> Counted:

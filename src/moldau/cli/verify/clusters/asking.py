@@ -139,7 +139,7 @@ def stored_records(client: Cluster, topic: str) -> list[Stored]:
             if idle == PATIENCE:
                 raise NoAnswer(f"topic {topic} was not read to its end")
             if isinstance(event, Failed):
-                raise Refused(event.code)
+                raise Refused(event.code, event.told)
             if isinstance(event, Read):
                 stored += [Stored((each.value or b"").decode(), each.partition, each.offset) for each in event.records]
     finally:
