@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moldau.cli.connection import check_servers, read_properties
+from moldau.cli.connection import check_servers, read_properties, split_pair
 from moldau.cli.failures import UsageError
 from moldau.client.addresses import addresses_of
 from tests.cli.conftest import run_tool
@@ -74,3 +74,12 @@ def test_client_properties_from_a_file(tmp_path: Path) -> None:
     assert read_properties(str(file)) == {"security.protocol": "SSL", "ssl.ca.location": "/etc/ca=1.pem"}
     with pytest.raises(UsageError, match="No such file"):
         read_properties(str(tmp_path / "missing"))
+
+
+@pytest.mark.parametrize("text", ["sasl.password: s3cret", "sasl.password s3cret", "  sasl.password:s3cret"])
+def test_a_password_that_is_written_wrong_is_not_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(f"{text}\n")
+    for do in (lambda: read_properties(str(path)), lambda: split_pair(text, option="-X")):
+        with pytest.raises(UsageError, match=r"expected KEY=VALUE, not 'sasl\.password' and more$"):
+            do()

@@ -161,5 +161,11 @@ def _unescaped(escape: re.Match[str]) -> str:
 def split_pair(text: str, *, option: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"{option}: expected KEY=VALUE, not {text!r}")
+        raise UsageError(f"{option}: expected KEY=VALUE, not {named(text)}")
     return key.strip(), value.strip()
+
+
+def named(text: str) -> str:
+    """The key of what is no KEY=VALUE: what follows another separator may be a password, and errors are logged."""
+    name, *more = text.strip().replace(":", " ").split(" ", 1)
+    return f"{name!r} and more" if more else repr(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from moldau.cli.connection import read_properties
+from moldau.cli.connection import named, read_properties
 from moldau.cli.failures import UsageError
 
 # Settings that say nothing to librdkafka; the tool or the library takes care of what they are about.
@@ -23,7 +23,7 @@ def tool_properties(file: str | None, pairs: Sequence[str], *, option: str) -> d
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"{option}: expected KEY=VALUE, not {pair!r}")
+            raise UsageError(f"{option}: expected KEY=VALUE, not {named(pair)}")
         found[key] = value
     return found
 
