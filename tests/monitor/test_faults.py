@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from string import Template
@@ -23,7 +24,8 @@ from moldau.monitor.notifying.deciding import Event
 from moldau.monitor.notifying.messages import fields
 from moldau.monitor.notifying.notifier import Notifier
 from moldau.monitor.notifying.sending import Call, HttpSender, NotSent
-from moldau.monitor.rules import GroupVerdict
+from moldau.monitor.rules import GroupVerdict, Status
+from moldau.monitor.sampling.commits import CommitReader, SeenCommit
 from moldau.monitor.sampling.groups import Member, SeenGroup, SeenGroups
 from moldau.monitor.sampling.look import Look, Looker
 from moldau.monitor.sampling.topics import Layout, Partition, Topic
@@ -46,11 +48,21 @@ def look(*groups: SeenGroup) -> Look:
     return Look(1_000_000, known, {PLACE: 0}, {PLACE: 9}, found, (), True, True, {}, ())
 
 
+def look_by_commits(made: bytes, at_ms: int, *commits: SeenCommit) -> Look:
+    """Of a cluster whose topic of commits has this id."""
+    topics = {"orders": TOPIC, "__consumer_offsets": Topic("__consumer_offsets", made, is_internal=True, partitions=())}
+    group = SeenGroup("billing", "classic", "Stable", committed={PLACE: commits[-1].offset or 0})
+    found = look(group)
+    known = replace(found.layout, topics=topics, named=frozenset(topics))
+    return replace(found, at_ms=at_ms, layout=known, commits=commits)
+
+
 class Looks:
     """One look after the other, as far as the text says; an exception is raised."""
 
     def __init__(self, *looks: Look | Exception) -> None:
         self.left = [*looks]
+        self.reader = CommitReader()
 
     def look(self, _: Cluster) -> Look:
         found = self.left.pop(0)
@@ -97,6 +109,25 @@ def test_a_look_that_fails_for_a_fault_of_ours_is_not_the_last(caplog: pytest.Lo
     thread.join(WAIT_S_MAX)
     assert (thread.is_alive(), watch.failure, watch.state is None) == (False, None, False)
     assert "a look at cluster local failed" in caplog.text
+
+
+def test_a_cluster_that_was_emptied_begins_anew() -> None:
+    """Its commits are counted from 0 again: beside those of before none of them was a new one."""
+
+    def commits(order: int, at_ms: int) -> list[SeenCommit]:
+        return [SeenCommit("billing", PLACE, number, at_ms + number * 1_000, order + number) for number in range(3)]
+
+    watch = watch_of(
+        look_by_commits(b"1" * 16, 10_000, *commits(5_000, 7_000)),
+        look_by_commits(b"2" * 16, 900_000, *commits(0, 897_000)),
+    )
+    for _ in range(2):
+        assert watch.look()
+    window = watch.windows.window("billing", PLACE)
+    assert window is not None
+    assert [each.timestamp_ms for each in window.commits()] == [897_000, 898_000, 899_000]
+    assert watch.state is not None
+    assert [each.status for each in watch.state.verdicts["billing"].partitions] != [Status.STOP]
 
 
 def test_groups_that_come_and_go_leave_nothing() -> None:

@@ -13,12 +13,14 @@ from moldau.client.cluster import Cluster, NoAnswer, Refused
 from moldau.client.connection import Unsupported
 from moldau.core.clock import Clock
 from moldau.core.errors import ApiError, ProtocolViolation
+from moldau.core.ids import ZERO_UUID
 from moldau.monitor.judging import Judged, Rules, judged
 from moldau.monitor.rules import Commit, GroupVerdict, Status
-from moldau.monitor.sampling.commits import CommitReader
+from moldau.monitor.sampling.commits import OFFSETS_TOPIC, CommitReader
 from moldau.monitor.sampling.groups import Committed
 from moldau.monitor.sampling.look import Look, Looker
 from moldau.monitor.sampling.stock import StockTaker
+from moldau.monitor.sampling.topics import Layout
 from moldau.monitor.windows import Windows
 
 logger = logging.getLogger(__name__)
@@ -166,6 +168,7 @@ class Watch:
 
     def _take(self, found: Look) -> list[Change]:
         windows, groups = self.windows, found.groups.groups
+        self._follow(found.layout)
         for name in [each for each in groups if not self.wanted.has(each)]:
             del groups[name]
         windows.add_ends(found.ends)
@@ -203,6 +206,19 @@ class Watch:
             windows.nobody_keeps()
         return changes
 
+    def _follow(self, layout: Layout) -> None:
+        """In another topic, commits of before come after all that are to be read: none would count, and groups stop."""
+        if self.state is None or not is_made_anew(self.state.look.layout, layout):
+            return
+        logger.warning(
+            "cluster %s: %s was made anew; what was seen before is forgotten", self.name, OFFSETS_TOPIC,
+            extra={"cluster": self.name},
+        )  # fmt: skip
+        for name in self.windows.groups.keys() | self.windows.baselines:
+            self.windows.forget(name)
+        self.windows.ends.clear()
+        self.looker.reader.positions.clear()
+
     def _forget_gone(self, found: Look) -> None:
         there = found.groups.groups.keys()
         for name in [each for each in self.windows.groups.keys() | self.windows.baselines if each not in there]:
@@ -235,6 +251,12 @@ class Watch:
                 continue
             level = logging.INFO if change.verdict.status == Status.OK else logging.WARNING
             logger.log(level, "%s", told(change), extra=fields_of(change))
+
+
+def is_made_anew(before: Layout, after: Layout) -> bool:
+    """Whether the topic of commits is another one: the cluster was emptied, perhaps under the same id."""
+    ids = {each.topics[OFFSETS_TOPIC].id for each in (before, after) if OFFSETS_TOPIC in each.topics}
+    return len(ids - {ZERO_UUID}) > 1  # brokers of old have none
 
 
 def fields_of(change: Change) -> dict[str, object]:
