@@ -1,7 +1,8 @@
-"""What is asked of a cluster, where it does not answer."""
+"""What is asked of a cluster that does not answer, and of commands for its brokers."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,6 +10,8 @@ from typing import Any, cast
 import pytest
 
 from moldau.cli.verify.clusters import asking
+from moldau.cli.verify.clusters.hooks import START, Hooks
+from moldau.cli.verify.outcome import Wrong
 from moldau.client.cluster import Cluster, NoAnswer, Refused
 from moldau.client.reading import Failed
 from moldau.core.errors import ErrorCode
@@ -53,3 +56,15 @@ def test_a_log_that_is_not_read_to_its_end_loses_nothing(
     client = SimpleNamespace(metadata=lambda _: SimpleNamespace(topics=[topic]))
     with pytest.raises(wrong):
         asking.stored_records(cast("Cluster", client), "t")
+
+
+def test_a_command_that_leaves_a_broker_behind_is_done() -> None:
+    """The broker has what the command writes to, and was waited for until the command was given up."""
+    began_s = time.monotonic()
+    Hooks({START: "sleep 4 & echo broker {id} starts"}).do(START, 1)
+    assert time.monotonic() - began_s < 3
+
+
+def test_a_command_that_fails_is_told_with_its_last_words() -> None:
+    with pytest.raises(Wrong, match=r"--start-broker ended with 3 for broker 7: no such unit$"):
+        Hooks({START: "echo starting {id}; echo no such unit >&2; exit 3"}).do(START, 7)

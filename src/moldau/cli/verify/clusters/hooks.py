@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -43,15 +44,18 @@ class Hooks:
         if command is None:
             self._ask(action, broker)
             return
-        try:
-            done = subprocess.run(
-                command.replace(PLACE, str(broker)), shell=True, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, errors="replace", timeout=HOOK_S_MAX, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise Wrong(f"--{action} did not end within {HOOK_S_MAX:g} s for broker {broker}") from None
+        # A file and no pipe: a broker that the command leaves behind has its output, too, and a pipe ends with it.
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            try:
+                done = subprocess.run(
+                    command.replace(PLACE, str(broker)), shell=True, stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=subprocess.STDOUT, timeout=HOOK_S_MAX, check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise Wrong(f"--{action} did not end within {HOOK_S_MAX:g} s for broker {broker}") from None
+            output.seek(0)
+            said = [] if done.returncode == 0 else output.read().strip().splitlines()
         if done.returncode != 0:
-            said = (done.stderr or done.stdout).strip().splitlines()
             raise Wrong(f"--{action} ended with {done.returncode} for broker {broker}{': ' + said[-1] if said else ''}")
 
     def _ask(self, action: str, broker: int) -> None:
