@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 import signal
-import struct
 import subprocess
-from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,18 +14,10 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from moldau.cli.failures import UsageError
-from moldau.cli.librdkafka import Outage
 from moldau.cli.main import main
 from moldau.cli.records.consume import with_offsets
-from moldau.cli.records.group_reading import Membership, read_as_member
-from moldau.cli.records.selection import Selection
 from moldau.client.cluster import Cluster
-from moldau.client.fetched import FetchedRecord
-from moldau.core.ids import TopicPartition
 from moldau.embedded import EmbeddedBroker
-from moldau.wire.crc import crc32c
-from moldau.wire.messages import ProduceRequest, ProduceResponse
-from moldau.wire.messages.produce import PartitionProduceData, TopicProduceData
 from tests.cli.conftest import Tool, command, environment, run_tool
 
 Done = Callable[..., str]
@@ -235,60 +224,6 @@ def test_a_group_goes_on_where_it_stopped(done: Done, numbers: str) -> None:
     assert done("consume", numbers, *group, "-n", "4").split() == ["0", "1", "2", "3"]
     assert done("consume", numbers, *group, "-e").split() == ["4", "5", "6", "7", "8", "9"]
     assert done("consume", numbers, *group, "-e") == ""
-
-
-def garbled(base_offset: int) -> bytes:
-    """A batch of three records, compressed as its producer says: brokers need not look into it."""
-    payload = b"this is no gzip"
-    body = struct.pack(">hiqqqhii", 1, 2, 1_000, 1_000, -1, -1, -1, 3) + payload
-    tail = struct.pack(">ibI", 0, 2, crc32c(body)) + body
-    return struct.pack(">qi", base_offset, len(tail)) + tail
-
-
-def test_a_batch_that_nobody_can_read_ends_it_behind_what_is_whole(
-    bootstrap: str, done: Done, tool: Tool, moldau_topic: str
-) -> None:
-    """It was asked for again and again, without a word."""
-    done("topics", "create", moldau_topic)
-    done("produce", moldau_topic, stdin="one\ntwo\n")
-    data = [TopicProduceData(name=moldau_topic, partition_data=[PartitionProduceData(index=0, records=garbled(0))])]
-    with Cluster(bootstrap, client_id="test", timeout_s=WAIT_S_MAX) as cluster:
-        (broker,) = cluster.led([TopicPartition(moldau_topic, 0)])[0]
-        request = ProduceRequest(acks=1, timeout_ms=1_000, topic_data=data)
-        answer = cluster.ask_broker(broker, request, ProduceResponse, version_max=9)
-        assert answer.responses[0].partition_responses[0].error_code == 0
-    done("produce", moldau_topic, stdin="behind it\n")
-    ended = tool("consume", moldau_topic, "--from-beginning", "-e")
-    assert (ended.returncode, ended.stdout.split()) == (1, ["one", "two"])
-    assert ended.stderr.startswith(
-        f"moldau consume: {moldau_topic}-0: what is at offset 2 is damaged: Failed to decompr"
-    )
-    assert done("consume", moldau_topic, "--offset", "5:end") == "behind it\n"
-
-
-def test_what_a_full_disk_refused_is_read_by_whoever_reads_next(bootstrap: str, done: Done, numbers: str) -> None:
-    class FullDisk:
-        is_full = False
-
-        def take(self, record: FetchedRecord) -> None:
-            self.is_full = True
-
-        def flush(self) -> None:
-            if self.is_full:
-                raise OSError(errno.ENOSPC, "No space left on device")
-
-    group = f"group-{numbers}"
-    outage = Outage("consume", Namespace(bootstrap_server=bootstrap, timeout=WAIT_S_MAX))
-    config = {
-        "bootstrap.servers": bootstrap, "group.id": group, "enable.auto.offset.store": False,
-        "auto.offset.reset": "earliest",
-    }  # fmt: skip
-    with (
-        Cluster(bootstrap, client_id="test", timeout_s=WAIT_S_MAX) as cluster,
-        pytest.raises(OSError, match="No space"),
-    ):
-        read_as_member(cluster, config, Membership(Selection((numbers,))), FullDisk(), outage)
-    assert done("consume", numbers, "-g", group, "--from-beginning", "-e").split() == [*map(str, range(10))]
 
 
 def test_reading_without_a_group_creates_nothing(moldau_run: Callable[..., EmbeddedBroker], tmp_path: Path) -> None:

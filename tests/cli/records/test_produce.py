@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
 
-from moldau.cli.failures import CommandFailed
-from moldau.cli.librdkafka import Outage
-from moldau.cli.records.delivery import Delivery
-from moldau.cli.records.produce import sending
 from tests.cli.conftest import Tool, command, environment
 
 Done = Callable[..., str]
@@ -197,47 +191,6 @@ def test_a_transaction_is_all_or_nothing(done: Done, tool: Tool, topic: str) -> 
     assert failed.returncode == 2
     committed = ("--from-beginning", "-e", "--isolation-level", "read_committed")
     assert done("consume", topic, *committed).split() == ["a", "b"]
-
-
-class Undecided:
-    """A producer whose commit fails as it is told to."""
-
-    def __init__(self, wrong: KafkaError) -> None:
-        self.wrong = wrong
-        self.is_aborted = False
-
-    def __len__(self) -> int:
-        return 0
-
-    def init_transactions(self, _: float) -> None: ...
-
-    def begin_transaction(self) -> None: ...
-
-    def flush(self, _: float) -> None: ...
-
-    def commit_transaction(self, _: float) -> None:
-        raise KafkaException(self.wrong)
-
-    def abort_transaction(self, _: float) -> None:
-        self.is_aborted = True
-
-
-@pytest.mark.parametrize(
-    ("wrong", "is_aborted", "told"),
-    [
-        (KafkaError(KafkaError._TIMED_OUT, retriable=True), False, "; nobody answered whether it was"),
-        (KafkaError(KafkaError.INVALID_TXN_STATE, txn_requires_abort=True), True, ""),
-    ],
-)
-def test_a_commit_that_nobody_answered_is_not_called_aborted(wrong: KafkaError, is_aborted: bool, told: str) -> None:
-    producer = Undecided(wrong)
-    options = Namespace(transaction=True, timeout=1.0)
-    delivery = Delivery("t", cast("Outage", None), prints=False)
-    with pytest.raises(CommandFailed) as failed, sending(cast("Producer", producer), options, delivery):
-        pass
-    assert str(failed.value).startswith("the transaction could not be committed: ")
-    assert str(failed.value).endswith(told)
-    assert producer.is_aborted is is_aborted
 
 
 def test_ctrl_c_aborts_a_transaction(bootstrap: str, done: Done, topic: str) -> None:
