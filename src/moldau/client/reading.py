@@ -145,11 +145,13 @@ class Leader(threading.Thread, Generic[T]):
         )
 
     def _take(self, place: TopicPartition, data: PartitionData) -> None:
+        position = self.positions.get(place)
+        if position is None:
+            raise ProtocolViolation(f"an answer about {place}, which was not asked for")
         if data.error_code != ErrorCode.NONE:
             del self.positions[place]
             self._tell(Failed(place, data.error_code))
             return
-        position = self.positions[place]
         try:
             records, next_offset = self._decode(place, data, position)
         except (ApiError, ProtocolViolation) as wrong:  # asked again, it is as it is
