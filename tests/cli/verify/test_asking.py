@@ -16,6 +16,7 @@ from moldau.cli.verify.clusters import asking
 from moldau.cli.verify.clusters.hooks import START, Hooks
 from moldau.cli.verify.outcome import Wrong
 from moldau.client.cluster import Cluster, NoAnswer, Refused
+from moldau.client.listing import EARLIEST, LATEST
 from moldau.client.reading import Failed
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
@@ -54,7 +55,10 @@ def test_a_log_that_is_not_read_to_its_end_loses_nothing(
 ) -> None:
     """Each record that was acknowledged and is not among those read is called lost."""
     monkeypatch.setattr(asking, "Reader", reader)
-    monkeypatch.setattr(asking, "list_offsets", lambda *_, **__: {PLACE: 5})
+    offsets = {EARLIEST: 0, LATEST: 5}
+    monkeypatch.setattr(
+        asking, "list_offsets", lambda _, asked, **__: {each: offsets[at] for each, at in asked.items()}
+    )
     topic = SimpleNamespace(error_code=0, partitions=[SimpleNamespace(partition_index=0)])
     client = SimpleNamespace(metadata=lambda _: SimpleNamespace(topics=[topic]))
     with pytest.raises(wrong):

@@ -8,7 +8,7 @@ from moldau.cli.verify.checking import Stored
 from moldau.client.cluster import Cluster, NoAnswer, Refused, check
 from moldau.client.connection import Unsupported
 from moldau.client.fetched import read_partition
-from moldau.client.listing import LATEST, READ_COMMITTED, list_offsets
+from moldau.client.listing import EARLIEST, LATEST, READ_COMMITTED, list_offsets
 from moldau.client.reading import Failed, Read, Reader
 from moldau.core.errors import ErrorCode
 from moldau.core.ids import TopicPartition
@@ -127,11 +127,12 @@ def stored_records(client: Cluster, topic: str) -> list[Stored]:
     found = client.metadata([topic]).topics[0]
     check(found.error_code)
     places = [TopicPartition(topic, each.partition_index) for each in found.partitions]
+    starts = list_offsets(client, dict.fromkeys(places, EARLIEST))  # what somebody deleted is lost
     ends = list_offsets(client, dict.fromkeys(places, LATEST), isolation=READ_COMMITTED)
     reader = Reader(client, decode=read_partition, isolation=READ_COMMITTED)
     stored: list[Stored] = []
     try:
-        reader.add({place: 0 for place in places if ends[place] > 0})
+        reader.add({place: starts[place] for place in places if starts[place] < ends[place]})
         idle = 0
         while any(offset < ends[place] for place, offset in reader.positions.items()):
             event = reader.next(timeout_s=READ_S)
