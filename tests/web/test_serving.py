@@ -254,6 +254,16 @@ def test_a_client_that_goes_ends_its_request(server: Server) -> None:
     wait(lambda: not server.state.tasks)
 
 
+def test_nothing_is_written_to_a_client_that_went_with_requests_waiting(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connected(server) as client:
+        client.sendall(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+        client.recv(100)
+    wait(lambda: not server.state.tasks)
+    assert [each.getMessage() for each in caplog.records if each.name == "asyncio"] == []
+
+
 def test_connections_that_ask_nothing_make_room(server: Server) -> None:
     wait(lambda: not server.guard.connections)
     strangers = [connected(server) for _ in range(IMPATIENT.connections + 5)]

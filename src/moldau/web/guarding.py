@@ -96,6 +96,8 @@ class GuardedConnection(HttpToolsProtocol):
         self.is_stream = False
         self.is_left = False
         """Everything is said; whatever the client still sends is thrown away."""
+        self.answering: Any = None
+        """The cycle at work: uvicorn knows the last that came, which may wait behind it."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -104,6 +106,9 @@ class GuardedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.guard.forget(self)
+        if self.answering is not None and not self.answering.response_complete:
+            self.answering.disconnected = True  # or it writes all of its answer to nobody, and a stream never ends
+            self.answering.message_event.set()
         super().connection_lost(exc)
 
     def lingers(self) -> bool:
@@ -119,6 +124,10 @@ class GuardedConnection(HttpToolsProtocol):
         self.deadline_s = self.guard.now() + self.guard.linger_s
         if self.transport.can_write_eof():
             self.transport.write_eof()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self.answering = cycle
+        super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
         if self.is_left:
