@@ -9,6 +9,7 @@ import pytest
 from moldau.cli.failures import UsageError
 from moldau.cli.kafka.configs.changes import changes, from_text
 from moldau.cli.kafka.configs.options import parse
+from moldau.cli.kafka.configs.quotas import credentials
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,11 @@ def test_what_is_to_be_added(text: str, pairs: dict[str, str]) -> None:
 def test_what_is_no_pair(text: str) -> None:
     with pytest.raises(UsageError, match='must be in the format "key=val"'):
         from_text(text)
+
+
+def test_a_password_that_is_empty() -> None:
+    with pytest.raises(UsageError, match="Password must not be empty for SCRAM-SHA-256"):
+        credentials("alice", {"SCRAM-SHA-256": "iterations=8192,password="})
 
 
 def test_a_file_of_javas_properties(tmp_path: Path) -> None:

@@ -184,6 +184,8 @@ def credentials(user: str, wanted: Mapping[str, str]) -> list[ScramCredentialUps
             raise UsageError(
                 f"Invalid credential property {name}: expected [password=...] or [iterations=8192,password=...]"
             )
+        if not found[2]:
+            raise UsageError(f"Password must not be empty for {name}")
         said = found[1] or "-1"
         rounds = ITERATIONS_MIN if said in ("-1", "-") else int(said)
         if rounds < ITERATIONS_MIN:
