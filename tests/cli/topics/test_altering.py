@@ -56,6 +56,14 @@ def test_partitions_grow_where_no_keys_move(done: Done, topic: str) -> None:
     assert partitions(done, topic) == 3
 
 
+def test_internal_topics_do_not_grow_without_a_warning(tool: Tool, done: Done, topic: str) -> None:
+    done("consume", topic, "-g", topic, "--from-beginning", "-e")
+    count = partitions(done, "__consumer_offsets")
+    refused = tool("topics", "alter", "__consumer_offsets", "-p", str(count + 1))
+    assert (refused.returncode, partitions(done, "__consumer_offsets")) == (2, count)
+    assert "lose what they committed" in refused.stderr
+
+
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 def test_keys_are_asked_about(tool: Tool, done: Done, topic: str, codec: str) -> None:
     done("produce", topic, "--key-separator", ":", "--compression", codec, stdin="k:v\n")

@@ -45,16 +45,28 @@ def grow_topic(cluster: Cluster, topic: MetadataResponseTopic, options: Namespac
         raise CommandFailed(
             f"topic {options.topic!r} has {count} partition{'s' if count > 1 else ''}; it can only get more"
         )
-    why = why_keys_move(cluster, topic, options)
-    if why:
-        ask(
-            f"{why}, so with {options.partitions} partitions new records go to others than older ones of the same key;"
-            " add them?",
-            yes=options.yes,
-        )
+    question = question_of(cluster, topic, options)
+    if question:
+        ask(question, yes=options.yes)
     outcome = grow(cluster, options.partitions, {options.topic: None})[options.topic]
     if not outcome.is_fine:
         raise CommandFailed(problem_of(options.topic, outcome))
+
+
+def question_of(cluster: Cluster, topic: MetadataResponseTopic, options: Namespace) -> str | None:
+    """None where nothing is at stake."""
+    if topic.is_internal:
+        return (
+            f"groups and transactions are found by the number of partitions of {options.topic}: with"
+            f" {options.partitions} many lose what they committed or their state; add them?"
+        )
+    why = why_keys_move(cluster, topic, options)
+    if why is None:
+        return None
+    return (
+        f"{why}, so with {options.partitions} partitions new records go to others than older ones of the same key;"
+        " add them?"
+    )
 
 
 def why_keys_move(cluster: Cluster, topic: MetadataResponseTopic, options: Namespace) -> str | None:
