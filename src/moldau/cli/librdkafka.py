@@ -73,6 +73,8 @@ class Outage:
 def open_client(make: Callable[[dict[str, Any]], AnyClient], config: dict[str, Any]) -> AnyClient:
     if TOKEN_AUTH in config:
         raise UsageError('client configuration: librdkafka, which this tool runs on, knows no tokenauth="true"')
+    if config.get("group.id") == "":  # librdkafka ends the process for it
+        raise UsageError("the name of a group can't be empty")
     try:
         return make(config)
     except (KafkaException, TypeError, ValueError) as wrong:
@@ -154,4 +156,4 @@ def kafka_error(wrong: KafkaException) -> KafkaError:
 def reason(wrong: Exception) -> str:
     """The words of an exception, without the code and the file name that librdkafka puts around them."""
     first = wrong.args[0] if wrong.args else wrong
-    return first.str() if isinstance(first, KafkaError) else str(first)
+    return (first.str() if isinstance(first, KafkaError) else str(first)).strip()

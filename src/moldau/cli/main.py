@@ -115,8 +115,8 @@ def run_tool(name: str, command: Callable[[], int], *, output: str | None = None
     except BrokenPipeError:
         leave_output()
         return OK
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as ended:
+        return getattr(ended, "exit_code", INTERRUPTED)
     except Exception as wrong:
         if is_lost_interrupt(wrong):
             return INTERRUPTED
@@ -202,7 +202,8 @@ def complain(name: str, message: str, *, exit_code: int, output: str | None) -> 
     if sys.stderr is not None:  # or print would take standard output for it
         from moldau.core.visible import visible
 
-        print(f"moldau {name}: {visible(message)}" if name else f"moldau: {visible(message)}", file=sys.stderr)
+        told = visible("; ".join(line.strip() for line in message.split("\n") if line.strip()))
+        print(f"moldau {name}: {told}" if name else f"moldau: {told}", file=sys.stderr)
     if output is not None and sys.stdout is not None:
         from moldau.cli.output import print_failure
 

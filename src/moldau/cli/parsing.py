@@ -114,6 +114,17 @@ class Parser(ArgumentParser):
             self.error(f"unknown {what} {value!r}{name}{near}")
 
 
+def with_values(arguments: Sequence[str], option: str) -> list[str]:
+    """argparse takes `-5:end` for an option; bound to the name of one it is a value."""
+    joined: list[str] = []
+    for word in arguments:
+        if joined[-1:] == [option] and word[:1] == "-" and word[1:2].isdigit():
+            joined[-1] = f"{option}={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def unescaped(text: str) -> str:
     r"""An argument in which \n, \t, \r, \0, \\ and \xHH mean what they do in C: shells pass on what is typed."""
     parts = iter(text.split("\\"))

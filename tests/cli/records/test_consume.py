@@ -226,6 +226,23 @@ def test_a_group_goes_on_where_it_stopped(done: Done, numbers: str) -> None:
     assert done("consume", numbers, *group, "-e") == ""
 
 
+def test_a_member_that_is_terminated_commits_and_leaves(bootstrap: str, done: Done, numbers: str) -> None:
+    group = f"group-{numbers}"
+    with subprocess.Popen(
+        command("consume", numbers, "-g", group, "--from-beginning"),
+        env=environment(bootstrap),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as reader:
+        assert reader.stdout is not None
+        assert sorted(int(reader.stdout.readline()) for _ in range(10)) == list(range(10))
+        reader.terminate()
+        _, complaints = reader.communicate(timeout=WAIT_S_MAX)
+    assert (reader.returncode, complaints) == (128 + signal.SIGTERM, b"")
+    (listed,) = [each for each in json.loads(done("groups", "list", "-o", "json")) if each["group"] == group]
+    assert (listed["state"], listed["lag"]) == ("Empty", 0)
+
+
 def test_reading_without_a_group_creates_nothing(moldau_run: Callable[..., EmbeddedBroker], tmp_path: Path) -> None:
     broker = moldau_run(data_dir=tmp_path)
     assert run_tool(broker.bootstrap_servers, "produce", "a", stdin="x\n").returncode == 0
@@ -264,6 +281,7 @@ def test_new_partitions_are_read_and_a_topic_that_goes_is_told(bootstrap: str, d
         (("-r", "("), "--regex: '(' is no regular expression"),
         (("a", "-r", "b"), "unexpected argument 'a': --regex says which topics to read"),
         (("a", "--grep", "("), "--grep: '(' is no regular expression"),
+        (("a", "-g", ""), "the name of a group can't be empty"),
         (("a", "-g", "g", "--offset", "3"), "--offset 3: a group begins at its committed offsets"),
         (("a", "-g", "g", "-p", "0"), "--partition: the group says who reads which partition"),
         (("a", "--offset", "1:2", "--follow"), "--follow: 1:2 has an end"),

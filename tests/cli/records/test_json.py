@@ -58,6 +58,7 @@ def test_what_is_written_is_read_back(record: OutgoingRecord) -> None:
         (b'{"value": {"base64": "?"}}', "value: not base64"),
         (b'{"headers": {"a": "b"}}', "headers: expected a list of pairs"),
         (b'{"headers": [["a"]]}', "headers: expected a list of pairs"),
+        (rb'{"headers": [["a\ud800", "b"]]}', "surrogates not allowed"),
         (b'{"headers": [["a", 1]]}', "header 'a': expected a string"),
         (b'{"timestamp": "now"}', "timestamp: expected a whole number"),
         (b'{"timestamp": -1}', "timestamp: expected a whole number"),

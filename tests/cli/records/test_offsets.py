@@ -32,6 +32,12 @@ def test_forms(text: str, start: Start) -> None:
     assert parse_start(text, now_ms=NOW_MS) == start
 
 
+@pytest.mark.parametrize("text", ["@1969-12-31T23:59:59.999", "@-20000d"])
+def test_a_time_that_would_mean_something_else_in_a_request_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="before 1970"):
+        parse_start(text, now_ms=NOW_MS)
+
+
 @pytest.mark.parametrize("text", ["", "soon", "4 7", "@", "@soon", "@-1w", "1.5", "--3", "9" * 30])
 def test_other_forms_are_refused_with_the_forms_there_are(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):

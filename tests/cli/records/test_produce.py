@@ -193,7 +193,8 @@ def test_a_transaction_is_all_or_nothing(done: Done, tool: Tool, topic: str) -> 
     assert done("consume", topic, *committed).split() == ["a", "b"]
 
 
-def test_ctrl_c_aborts_a_transaction(bootstrap: str, done: Done, topic: str) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_aborts_a_transaction(bootstrap: str, done: Done, topic: str, number: signal.Signals) -> None:
     arguments = command("produce", topic, "-p", "0", "-o", "json", "--transaction")
     with subprocess.Popen(
         arguments,
@@ -201,7 +202,7 @@ def test_ctrl_c_aborts_a_transaction(bootstrap: str, done: Done, topic: str) -> 
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509
     ) as writer:
         assert writer.stdin is not None
         assert writer.stdout is not None
@@ -209,10 +210,37 @@ def test_ctrl_c_aborts_a_transaction(bootstrap: str, done: Done, topic: str) -> 
         writer.stdin.flush()
         assert writer.stdout.readline() != b""
         assert done("consume", topic, "--from-beginning", "-e") == "a\n"
-        writer.send_signal(signal.SIGINT)
+        writer.send_signal(number)
         _, complaints = writer.communicate(timeout=WAIT_S_MAX)
-    assert (writer.returncode, complaints) == (130, b"")
-    assert done("consume", topic, "--from-beginning", "-e", "--isolation-level", "read_committed") == ""
+    assert (writer.returncode, complaints) == (128 + number, b"")
+    # What comes later is read, too: nothing holds the reader back.
+    done("produce", topic, "-p", "0", stdin="b\n")
+    assert done("consume", topic, "--from-beginning", "-e", "--isolation-level", "read_committed") == "b\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--transaction",)], ids=str)
+def test_reports_that_nobody_reads_hold_up_no_record(
+    bootstrap: str, done: Done, topic: str, options: tuple[str, ...]
+) -> None:
+    with subprocess.Popen(
+        command("produce", topic, "-p", "0", "-o", "json", *options),
+        env=environment(bootstrap),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as writer:
+        assert writer.stdin is not None
+        assert writer.stdout is not None
+        writer.stdout.close()
+        writer.stdin.write(b"a\n" * 20_000)
+        writer.stdin.close()
+        assert writer.wait(WAIT_S_MAX) == 0
+    assert done("consume", topic, "--from-beginning", "-e", "--isolation-level", "read_committed") == "a\n" * 20_000
+
+
+def test_a_header_whose_name_would_be_cut(done: Done, tool: Tool, topic: str) -> None:
+    refused = tool("produce", topic, "-i", "json", stdin='{"value": "a", "headers": [["a\\u0000b", "c"]]}\n')
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert done("consume", topic, "--from-beginning", "-e") == ""
 
 
 @pytest.mark.parametrize(
@@ -220,7 +248,9 @@ def test_ctrl_c_aborts_a_transaction(bootstrap: str, done: Done, topic: str) -> 
     [
         (("-F", "/no/such/file"), "cannot read /no/such/file: No such file or directory"),
         (("-K", r"\q"), r"unknown escape \q"),
+        (("-F", "/"), "cannot read /: Is a directory"),
         (("--timestamp", "soon"), "--timestamp: 'soon' is no time"),
+        (("--timestamp", "-99999d"), "--timestamp: '-99999d' is before 1970"),
         (("--tombstone", "-K", ":"), "--tombstone takes each line for a key"),
         (("--transaction", "--acks", "1"), "--transaction needs --acks all"),
     ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.completion.kinds import GROUP, PARTITION, TOPIC
 from moldau.cli.connection import add_connection_options, client_settings
+from moldau.cli.ending import Terminated, ended_by_signals
 from moldau.cli.failures import OK, UsageError
-from moldau.cli.parsing import Parser
+from moldau.cli.parsing import Parser, with_values
 from moldau.cli.records import offsets
 from moldau.cli.records import text as record_text
 from moldau.cli.records.json import record_as_json
@@ -55,11 +57,13 @@ def main(arguments: list[str]) -> int:
     printer = Printer(show, keeps=keeps, limit=options.max_messages)
     selection, bounds = chosen_topics(options), chosen_bounds(options)
     try:
-        with open_cluster(options) as cluster:
+        with ended_by_signals(), open_cluster(options) as cluster:
             if options.group is not None:
                 read_group(cluster, options, selection, bounds, printer)
             else:
                 read_assigned(cluster, wanted_of(options, selection, bounds), printer)
+    except Terminated:
+        raise
     except KeyboardInterrupt:
         pass  # the usual way to end it
     finally:
@@ -84,16 +88,10 @@ def parse(arguments: list[str]) -> Namespace:
 
 
 def with_offsets(arguments: list[str]) -> list[str]:
-    """argparse takes `-5:end` for an option; bound to the name of one it is a value."""
-    joined: list[str] = []
-    for word in arguments:
-        if joined[-1:] == ["-o"] and (word in {"start", "end"} or word[:1] in set("+-@:0123456789")):
+    for before, word in pairwise(arguments):
+        if before == "-o" and (word in {"start", "end"} or word[:1] in set("+-@:0123456789")):
             raise UsageError(f"-o {word}: -o is the form of the output; where to begin is said by --offset {word}")
-        if joined[-1:] == ["--offset"] and word[:1] == "-" and word[1:2].isdigit():
-            joined[-1] = f"--offset={word}"
-        else:
-            joined.append(word)
-    return joined
+    return with_values(arguments, "--offset")
 
 
 def _add_selection(parser: Parser) -> None:

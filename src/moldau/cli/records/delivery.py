@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaError
 
 from moldau.cli.failures import CommandFailed
 from moldau.cli.librdkafka import Outage, topic_failure
+from moldau.cli.output import close_quietly
 
 
 class Delivery:
@@ -36,7 +38,18 @@ class Delivery:
         self.outage.on_answer()
         if self.prints:
             place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
-            sys.stdout.write(json.dumps(place) + "\n")
+            self._while_read(lambda: sys.stdout.write(json.dumps(place) + "\n"))
+
+    def flush(self) -> None:
+        self._while_read(sys.stdout.flush)
+
+    def _while_read(self, tell: Callable[[], object]) -> None:
+        """Whoever leaves, as `head` does, stops the reports, and no record."""
+        try:
+            tell()
+        except BrokenPipeError:
+            self.prints = False
+            close_quietly()
 
     def check(self, *, undelivered: int) -> None:
         lost = self.failures + undelivered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -66,6 +67,8 @@ class LineReader:
 
     def _from_json(self, line: bytes) -> OutgoingRecord:
         record = record_from_json(line, None if self.encoder is None else self.encoder.from_json)
+        if any("\0" in name for name, _ in record.headers):
+            raise ValueError(r"headers: a name with \u0000, before which librdkafka would cut it")
         key, headers = record.key, record.headers + self.headers
         if self.fixed_key is not None:
             keyed = OutgoingRecord(self.fixed_key, None, headers)
@@ -110,8 +113,11 @@ def check_files(names: Iterable[str]) -> None:
     for name in names:
         if name != STANDARD_INPUT:
             try:
+                mode = os.stat(name).st_mode
+                if stat.S_ISDIR(mode):
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 # A pipe is not tried: to leave it again would end whoever writes to it.
-                if not stat.S_ISFIFO(os.stat(name).st_mode):
+                if not stat.S_ISFIFO(mode):
                     os.close(os.open(name, os.O_RDONLY))
             except OSError as wrong:
                 raise UsageError(f"cannot read {name}: {wrong.strerror}") from None

@@ -152,6 +152,7 @@ def headers_from_json(headers: object) -> Headers:
 def header_from_json(header: object) -> tuple[str, bytes | None]:
     match header:
         case [str(name), value]:
+            name.encode()  # half of a pair of surrogates would end the process in the client library
             return name, bytes_from_json(f"header {name!r}", value)
     raise ValueError('headers: expected a list of pairs such as [["name", "value"]]')
 

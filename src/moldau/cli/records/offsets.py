@@ -102,6 +102,13 @@ def parse_start(text: str, *, now_ms: int) -> Start:
 
 def parse_moment(text: str, *, now_ms: int) -> int:
     """Milliseconds since the epoch of a number, a date, a date with a time, or so long ago."""
+    moment_ms = _moment_ms(text, now_ms=now_ms)
+    if moment_ms < 0:  # -1 and its like have meanings of their own in requests
+        raise ValueError(f"{text!r} is before 1970, where the time of records begins")
+    return moment_ms
+
+
+def _moment_ms(text: str, *, now_ms: int) -> int:
     if re.fullmatch(r"[0-9]{1,16}|[0-9]{19}", text):
         scale = {SECONDS_DIGITS: 1_000, NANOSECONDS_DIGITS: 1e-6}.get(len(text), 1)
         return int(int(text) * scale)

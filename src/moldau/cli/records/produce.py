@@ -12,9 +12,10 @@ from confluent_kafka import KafkaException, Producer
 
 from moldau.cli.completion.kinds import PARTITION, TOPIC
 from moldau.cli.connection import add_connection_options
+from moldau.cli.ending import ended_by_signals
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.librdkafka import Outage, client_config, kafka_error, open_client, reason, topic_metadata
-from moldau.cli.parsing import Parser, unescaped
+from moldau.cli.parsing import Parser, unescaped, with_values
 from moldau.cli.progress import as_bytes, progress
 from moldau.cli.records.delivery import Delivery, delivery_failure
 from moldau.cli.records.input import LineReader, bytes_of, check_files, records_of
@@ -67,11 +68,11 @@ def main(arguments: list[str]) -> int:
 
     def tell() -> None:
         producer.poll(0)
-        sys.stdout.flush()
+        delivery.flush()
 
     is_typed = not options.file and sys.stdin.isatty()
     outage.before = shown.clear
-    with shown, opened(encoder), sending(producer, options, delivery):
+    with ended_by_signals(), shown, opened(encoder), sending(producer, options, delivery):
         for record in records_of(options, reader, tell, shown.add):
             send(producer, record, options, delivery, is_typed=is_typed)
             if delivery.failed:
@@ -109,7 +110,7 @@ def parse(arguments: list[str]) -> Namespace:
         help="json prints where each record is, as soon as it is there",
     )
     add_connection_options(parser)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(with_values(arguments, "--timestamp"))
     if options.transactional_id is not None:
         options.transaction = True
     if options.transaction and options.acks != "all":
@@ -203,7 +204,7 @@ def sending(producer: Producer, options: Namespace, delivery: Delivery) -> Itera
             yield
         finally:
             producer.flush(wait_s)
-            sys.stdout.flush()
+            delivery.flush()
         delivery.check(undelivered=len(producer))
         return
     _begin(producer, options)
@@ -225,7 +226,7 @@ def sending(producer: Producer, options: Namespace, delivery: Delivery) -> Itera
     except BaseException:
         _abort(producer, delivery, wait_s)
         raise
-    sys.stdout.flush()
+    delivery.flush()
 
 
 def _abort(producer: Producer, delivery: Delivery, wait_s: float) -> None:
@@ -273,5 +274,5 @@ def send(producer: Producer, record: OutgoingRecord, options: Namespace, deliver
     # A person who types wants to see a failure before the next line; a pipe wants speed.
     if is_typed:
         producer.flush(DELIVERY_S)
-        sys.stdout.flush()
+        delivery.flush()
     producer.poll(0)

@@ -94,6 +94,8 @@ class _Reading:
             for name in self.wanted.selection.names:
                 if name not in self.found.topics:
                     self._say(f"topic {name!r} does not exist; waiting for it")
+                elif not any(place.topic == name for place in self.found.places):
+                    self._say(f"topic {name!r} has no such partition; waiting for it")
         starts, self.ends = bounds_of(self.cluster, self.found.places, self.wanted)
         self.reader.add({place: at for place, at in starts.items() if at < self.ends.get(place, at + 1)})
         self.look_at_s = time.monotonic() + LOOK_S

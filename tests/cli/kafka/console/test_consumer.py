@@ -96,6 +96,7 @@ def test_own_formatters_and_deserializers(bootstrap: str, done: Done, one: str, 
         "class Cut:\n"
         "    def __init__(self, properties): self.size = int(properties['size'])\n"
         "    def __call__(self, content): return content[: self.size]\n"
+        "def fail(record): raise ValueError('no\\nway')\n"
     )
     done("console-producer", "--topic", one, stdin="hello\n")
 
@@ -109,8 +110,29 @@ def test_own_formatters_and_deserializers(bootstrap: str, done: Done, one: str, 
     assert run("--formatter", "own:shout").stdout == "HELLO!\n"
     own = ("--value-deserializer", "own:Cut", "--formatter-property", "value.deserializer.size=2")
     assert run(*own).stdout == "he\n"
+    failed = run("--formatter", "own:fail")
+    told = f"moldau console-consumer: {one}-0 offset 0: no; way; --skip-message-on-error goes on"
+    assert (failed.returncode, failed.stderr.splitlines()[1:]) == (1, [told])
     missing = run("--formatter", "own:whisper")
     assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "complaint"),
+    [
+        ("raise ValueError('no way')", "ValueError: no way"),
+        ("yield 5", "TypeError: cannot unpack non-iterable int object"),
+        ("yield None, 5", "TypeError: key and value are bytes, text or None, not None and 5"),
+    ],
+)
+def test_an_own_reader_that_fails(bootstrap: str, one: str, tmp_path: Path, body: str, complaint: str) -> None:
+    (tmp_path / "own.py").write_text(f"def read(chunks):\n    {body}\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "moldau", "console-producer", "--topic", one, "--line-reader", "own:read"],
+        env={**os.environ, "MOLDAU_BOOTSTRAP_SERVERS": bootstrap},
+        cwd=tmp_path, input="a\n", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (1, f"moldau console-producer: --line-reader own:read: {complaint}\n")
 
 
 def test_a_group_commits_and_its_offsets_are_shown(done: Done, tool: Tool, one: str) -> None:

@@ -10,6 +10,7 @@ from argparse import Namespace
 from typing import Any
 
 from moldau.cli.connection import client_settings
+from moldau.cli.ending import Terminated, ended_by_signals
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.kafka.commands.console_consumer import SHUTDOWN
 from moldau.cli.kafka.console.formatters import Formatter, formatter
@@ -30,8 +31,10 @@ def run(options: Namespace) -> int:
         chosen_formatter(options), limit=options.max_messages, skips_errors=options.skip_message_on_error
     )
     try:
-        with open_cluster(options) as cluster:
+        with ended_by_signals(), open_cluster(options) as cluster:
             read(cluster, options, printer)
+    except Terminated:
+        raise
     except (KeyboardInterrupt, Idle):
         pass  # the usual ways to end it
     finally:

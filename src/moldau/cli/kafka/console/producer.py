@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
+from moldau.cli.ending import ended_by_signals
 from moldau.cli.failures import OK, CommandFailed, UsageError
 from moldau.cli.kafka.commands.console_producer import LINE_READERS
 from moldau.cli.kafka.console import own_code
@@ -43,13 +44,14 @@ def run(options: Namespace) -> int:
     topic_metadata(producer, options.topic, options, may_appear=True)
     outage.on_answer()
     delivery = Delivery(options.topic, outage, prints=False)
-    try:
-        for record in read(prompted(chunks_of(STANDARD_INPUT, lambda: producer.poll(0) and None))):
-            send(producer, options, record, delivery)
-            if delivery.failed:
-                break
-    finally:
-        producer.flush(DELIVERY_MS / 1_000)
+    with ended_by_signals():
+        try:
+            for record in read(prompted(chunks_of(STANDARD_INPUT, lambda: producer.poll(0) and None))):
+                send(producer, options, record, delivery)
+                if delivery.failed:
+                    break
+        finally:
+            producer.flush(DELIVERY_MS / 1_000)
     delivery.check(undelivered=len(producer))
     return OK
 
@@ -59,14 +61,26 @@ def chosen_reader(options: Namespace) -> Any:
     properties = tool_properties(options.reader_config, options.reader_property, option="--reader-property")
     if own_code.is_own(options.line_reader):
         read = own_code.load(options.line_reader, properties, option="--line-reader")
-        return lambda chunks: (_own_record(each) for each in read(chunks))
+        return lambda chunks: _own_records(read, chunks, options.line_reader)
     if options.line_reader not in LINE_READERS:
         raise UsageError(f"--line-reader: unknown reader {options.line_reader!r}; a reader of your own is MODULE:NAME")
     return LineMessageReader(properties).records
 
 
+def _own_records(read: Any, chunks: Iterable[bytes], name: str) -> Iterator[OutgoingRecord]:
+    try:
+        for each in read(chunks):
+            yield _own_record(each)
+    except (OSError, CommandFailed):
+        raise
+    except Exception as wrong:  # whatever a user's code does
+        raise CommandFailed(f"--line-reader {name}: {type(wrong).__name__}: {wrong}") from None
+
+
 def _own_record(found: Any) -> OutgoingRecord:
     key, value, *headers = found
+    if not all(isinstance(each, bytes | str | None) for each in (key, value)):
+        raise TypeError(f"key and value are bytes, text or None, not {key!r} and {value!r}")
     return OutgoingRecord(key, value, headers[0] if headers else [])
 
 
