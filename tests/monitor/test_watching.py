@@ -322,6 +322,16 @@ def test_a_file_of_something_else_is_no_history(tmp_path: Path) -> None:
         History(str(path))
 
 
+def test_a_history_that_is_damaged_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "lag.sqlite"
+    History(str(path)).close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096)
+    with pytest.raises(UnusableHistory, match=r"is damaged (?s:.*) move it away"):
+        History(str(path))
+
+
 def test_a_cluster_that_is_not_there_is_told_once_and_taken_up_again(
     bootstrap: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -74,6 +74,9 @@ class History:
             found = self._file.execute("PRAGMA user_version").fetchone()[0]
             if found not in (0, VERSION):
                 raise UnusableHistory(f"{path} is of another version of Moldau ({found}); this one writes {VERSION}")
+            damage = self._file.execute("PRAGMA quick_check(1)").fetchone()[0]  # before it is read in pieces
+            if damage != "ok":
+                raise UnusableHistory(f"{path} is damaged ({damage}); move it away, and a new one is begun")
             self._file.execute("PRAGMA journal_mode = WAL")
             self._file.execute("PRAGMA synchronous = NORMAL")
             self._file.executescript(SCHEMA)
