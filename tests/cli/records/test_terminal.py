@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from moldau.cli.progress import PATIENCE_S
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
@@ -29,6 +31,21 @@ def test_what_is_typed_is_sent_at_once(terminal: Terminal, done: Done, topic: st
     terminal.press("C-c")
     terminal.wait_for("^Cended with 130")
     assert "Traceback" not in terminal.screen
+
+
+def test_who_types_slowly_is_shown_nothing_but_what_was_typed(terminal: Terminal, done: Done, topic: str) -> None:
+    terminal.run("produce", topic, "-p", "0")
+    terminal.type("first")
+    while done("consume", topic, "--from-beginning", "-e") != "first\n":
+        pass
+    time.sleep(PATIENCE_S)  # after which long work shows how far it is
+    terminal.type("second")
+    while done("consume", topic, "--from-beginning", "-e") != "first\nsecond\n":
+        pass
+    terminal.type("third")
+    terminal.press("C-d")
+    terminal.wait_for("first", "second", "third", "ended with 0")
+    assert "bytes" not in terminal.screen
 
 
 def test_consume_ends_by_ctrl_c_without_a_word(terminal: Terminal, done: Done, topic: str) -> None:

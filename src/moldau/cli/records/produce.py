@@ -73,7 +73,8 @@ def main(arguments: list[str]) -> int:
     is_typed = not options.file and sys.stdin.isatty()
     outage.before = shown.clear
     with ended_by_signals(), shown, opened(encoder), sending(producer, options, delivery):
-        for record in records_of(options, reader, tell, shown.add):
+        # A person who types needs no line that says how much it was, in the middle of the next.
+        for record in records_of(options, reader, tell, (lambda _: None) if is_typed else shown.add):
             send(producer, record, options, delivery, is_typed=is_typed)
             if delivery.failed:
                 break
