@@ -22,6 +22,13 @@ def nobody() -> str:
         return f"127.0.0.1:{held.getsockname()[1]}"
 
 
+@pytest.mark.parametrize("arguments", [("topics", "list"), ("produce", "t")], ids=" ".join)
+def test_servers_that_are_named_and_empty_are_not_the_usual_ones(bootstrap: str, arguments: tuple[str, ...]) -> None:
+    finished = run_tool(bootstrap, *arguments, "-b", "")
+    expected = f"moldau {arguments[0]}: --bootstrap-server: it names no broker; expected HOST:PORT\n"
+    assert (finished.returncode, finished.stdout, finished.stderr) == (2, "", expected)
+
+
 @pytest.mark.parametrize(
     "arguments", [("topics", "list"), ("produce", "t"), ("consume", "t")], ids=lambda words: words[0]
 )

@@ -114,7 +114,7 @@ def given_properties(options: Namespace) -> dict[str, str]:
     file = options.command_config or known.value(COMMAND_CONFIG)
     if file:
         given |= read_properties(file)
-    if options.bootstrap_server:
+    if options.bootstrap_server is not None:
         given["bootstrap.servers"] = options.bootstrap_server
     return given | dict(split_pair(pair, option="-X") for pair in options.properties)
 
@@ -127,9 +127,11 @@ def check_servers(servers: str) -> None:
     from moldau.client.addresses import addresses_of
 
     try:
-        addresses_of(servers)
+        found = addresses_of(servers)
     except ValueError as wrong:
         raise UsageError(f"--bootstrap-server: {wrong}") from None
+    if not found:  # as of a variable that is not set: what was meant is not the usual cluster
+        raise UsageError("--bootstrap-server: it names no broker; expected HOST:PORT")
 
 
 def nobody_listens(servers: str) -> CommandFailed:
