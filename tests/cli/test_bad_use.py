@@ -10,7 +10,7 @@ import json
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from tests.cli.bad_use import (
     BadUse,
     Without,
 )
+from tests.cli.conftest import run_tool
 
 NOWHERE = "localhost:1"
 NO_TEXT = b"\xff\xfe\x00 = {"
@@ -184,3 +185,20 @@ def test_bytes_that_are_no_text(run: Run, open_broker: Broker, name: str, line: 
     code, _, told = run(name, line, *more)
     assert (code, is_one_line(told)) == (2, True), told
     assert open_broker.state() == before
+
+
+def test_librdkafka_says_nothing_by_itself_of_what_is_fatal() -> None:
+    """It writes past Python: only a process of its own tells."""
+    with moldau.run(secure=True) as broker:
+        broker.create_topic("orders")
+        alice = given(broker.add_user("alice", "of-alice").confluent)
+        rule = ["--principal", "User:alice", "--operation", "describe", "--topic", "orders"]
+        added = run_tool(broker.bootstrap_servers, "acls", "add", *rule, *given(broker.clients.confluent))
+        ended = run_tool(broker.bootstrap_servers, "produce", "orders", *alice, stdin="a\n")
+    assert (added.returncode, ended.returncode, ended.stdout) == (0, 1, "")
+    assert is_one_line(ended.stderr), ended.stderr
+    assert "Cluster authorization failed" in ended.stderr
+
+
+def given(properties: Mapping[str, object]) -> list[str]:
+    return [word for key, value in properties.items() for word in ("-X", f"{key}={value}")]

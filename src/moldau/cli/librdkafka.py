@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import sys
 import time
@@ -21,6 +22,7 @@ ATTEMPT_S = 0.5  # how long librdkafka may try before we look ourselves whether 
 PROBE_S = 1.0
 SHOWN_CHARS_MAX = 60  # of a name that is none
 CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creating
+LOG_NOTHING = 0
 
 SILENT = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 AnyClient = TypeVar("AnyClient")
@@ -36,7 +38,7 @@ def client_config(options: Namespace, **settings: object) -> dict[str, Any]:
     """The properties of a client; what the user gives wins over what the tool wants."""
     return {
         # librdkafka writes to stderr by itself; errors reach the user through exceptions, in our words.
-        "log_level": 0,
+        "log_level": LOG_NOTHING,
         "error_cb": ignore_error,
         **settings,
         **client_settings(options),
@@ -75,10 +77,18 @@ def open_client(make: Callable[[dict[str, Any]], AnyClient], config: dict[str, A
         raise UsageError('client configuration: librdkafka, which this tool runs on, knows no tokenauth="true"')
     if config.get("group.id") == "":  # librdkafka ends the process for it
         raise UsageError("the name of a group can't be empty")
+    if config.get("log_level") == LOG_NOTHING:  # nobody asked for its log; it writes what is fatal all the same
+        config = {**config, "logger": _deaf()}
     try:
         return make(config)
     except (KafkaException, TypeError, ValueError) as wrong:
         raise UsageError(f"client configuration: {reason(wrong)}") from None
+
+
+def _deaf() -> logging.Logger:
+    logger = logging.getLogger(f"{__name__}.log")
+    logger.disabled = True
+    return logger
 
 
 def cluster_metadata(client: Client, options: Namespace) -> Any:

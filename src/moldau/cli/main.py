@@ -177,6 +177,8 @@ def of_librdkafka(wrong: Exception) -> CommandFailed | None:
 
     from moldau.cli.librdkafka import reason
 
+    if isinstance(wrong, SystemError):  # made of it where a fatal failure is logged while it is on its way
+        wrong = wrong.__cause__  # type: ignore[assignment]
     return CommandFailed(reason(wrong)) if isinstance(wrong, KafkaException) else None
 
 
