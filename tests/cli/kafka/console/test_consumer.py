@@ -96,6 +96,7 @@ def test_own_formatters_and_deserializers(bootstrap: str, done: Done, one: str, 
         "class Cut:\n"
         "    def __init__(self, properties): self.size = int(properties['size'])\n"
         "    def __call__(self, content): return content[: self.size]\n"
+        "def skip(record): pass\n"
         "def fail(record): raise ValueError('no\\nway')\n"
     )
     done("console-producer", "--topic", one, stdin="hello\n")
@@ -108,6 +109,7 @@ def test_own_formatters_and_deserializers(bootstrap: str, done: Done, one: str, 
         )  # fmt: skip
 
     assert run("--formatter", "own:shout").stdout == "HELLO!\n"
+    assert run("--formatter", "own:skip").stdout == ""
     own = ("--value-deserializer", "own:Cut", "--formatter-property", "value.deserializer.size=2")
     assert run(*own).stdout == "he\n"
     failed = run("--formatter", "own:fail")
@@ -180,6 +182,7 @@ def test_wrong_options(capsys: pytest.CaptureFixture[str], words: tuple[str, ...
         ((), "required: --topic"),
         (("--topic", "a", "--line-reader", "Nothing"), "unknown reader 'Nothing'"),
         (("--topic", "a", "--property", "key.separator=,", "--property", "null.marker=,"), "may not be equal"),
+        (("--topic", "a", "--reader-property", "key.separator="), "key.separator: expected some text"),
     ],
 )  # fmt: skip
 def test_wrong_options_of_the_producer(

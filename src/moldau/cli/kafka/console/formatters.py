@@ -36,6 +36,8 @@ def formatter(name: str, properties: Mapping[str, str]) -> Formatter:
 
 
 def _encoded(shown: Any) -> bytes:
+    if shown is None:  # a record that a formatter passes over
+        return b""
     return shown if isinstance(shown, bytes) else str(shown).encode()
 
 

@@ -31,6 +31,9 @@ DIFFERENT = (
 class LineMessageReader:
     def __init__(self, properties: Mapping[str, str]) -> None:
         texts = {name: properties.get(name, usual) for name, usual in SEPARATORS.items()}
+        for name in ("headers.delimiter", "headers.key.separator", "key.separator"):
+            if texts[name] == "":
+                raise UsageError(f"{name}: expected some text")
         for one, other in DIFFERENT:
             if texts[one] is not None and texts[one] == texts[other]:
                 raise UsageError(f"{one} and {other} may not be equal")
