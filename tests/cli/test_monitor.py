@@ -250,6 +250,7 @@ def test_a_wrong_file_is_one_line(tool: Tool, tmp_path: Path, text: str, message
     [
         ("--config none.toml", 2, "cannot read none.toml: No such file or directory"),
         ("--interval often", 2, "argument --interval: 'often' is no time to wait"),
+        ("--listen 127.0.0.1", 2, "--listen: '127.0.0.1': expected HOST:PORT"),
         ("--listen everywhere:http", 2, "--listen: 'everywhere:http': expected HOST:PORT"),
         ("--listen 192.0.2.1:8000", 1, "cannot listen at 192.0.2.1:8000: "),
         ("--history /", 1, "/ can't be used as history: unable to open database file"),

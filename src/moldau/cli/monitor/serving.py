@@ -62,7 +62,7 @@ def listener(address: str) -> Bound:
 
     try:
         (host, port), *others = addresses_of(address.replace(":0", ":1") if address.endswith(":0") else address)
-        if others:
+        if others or not address.endswith((":0", f":{port}")):  # without a port it would be a broker's
             raise ValueError
     except ValueError:
         raise UsageError(f"--listen: {address!r}: expected HOST:PORT") from None
