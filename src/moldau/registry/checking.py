@@ -15,10 +15,12 @@ from moldau.registry.records import StoredSchema
 from moldau.registry.state import State
 from moldau.schemas import formats
 from moldau.schemas.model import InvalidSchema, ParsedSchema, Reference, ReferencedText, SchemaType
+from moldau.web.trimming import Trimming
 
 THREADS = 4
 WAITING_MAX = 64  # for a thread: whoever comes then is told to come later
-PARSED_BYTES_MAX = 16 << 20  # of the texts whose parsed forms are kept; these take several times as much
+PARSED_BYTES_MAX = 512 << 10  # of the texts whose parsed forms are kept: these take up to a hundred times as much
+LARGE_BYTES = 64 << 10  # of a text whose parsing leaves megabytes behind
 REFERENCED_MAX = 500  # of one schema, directly and through others
 DEPTH_MAX = 50  # of references to references
 T = TypeVar("T")
@@ -91,6 +93,7 @@ class Checker:
         self._kept: OrderedDict[Source, ParsedSchema] = OrderedDict()
         self._kept_bytes = 0
         self._waiting = 0
+        self._trimming = Trimming()
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -101,7 +104,11 @@ class Checker:
         if kept is not None:
             self._kept.move_to_end(source)
             return kept
-        parsed = await self._in_thread(lambda: _parsed(source))
+        try:
+            parsed = await self._in_thread(lambda: _parsed(source))
+        finally:
+            if source.size > LARGE_BYTES:
+                self._trimming.soon()
         self._keep(source, parsed)
         return parsed
 

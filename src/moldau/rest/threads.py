@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from moldau.rest.trimming import Trimming
+from moldau.web.trimming import Trimming
 
 T = TypeVar("T")
 
