@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from moldau.registry.bodies import SchemaBody, config_body, schema_body
+from moldau.registry.checking import source_of
 from moldau.registry.deciding.deleting import decide_subject_deletion, decide_version_deletion
 from moldau.registry.deciding.registering import Candidate, completed, decide_registration
 from moldau.registry.deciding.settings import decide_config, decide_context_deletion, decide_mode, decide_mode_deletion
@@ -45,6 +46,8 @@ def avro(subject: str, text: str, **more: object) -> Candidate:
 
 A1 = StoredSchema("a", 1, 1, INT)
 A2 = StoredSchema("a", 2, 2, LONG)
+A1_KEY = b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}'
+A1_VALUE = b'{"subject":"a","version":1,"id":1,"schema":"\\"int\\"","deleted":false}'
 
 
 def test_the_first_schema_gets_the_first_id() -> None:
@@ -237,6 +240,22 @@ def test_records_are_read_as_they_were_written(entry: Entry) -> None:
         (b'{"keytype":"ASSOC","magic":0}', b"{}"),
         (b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}', b"[]"),
         (b'{"keytype":"CONFIG","magic":0}', b"7"),
+        (b'{"keytype":"CONFIG","magic":0}', b'{"compatibilityLevel":"BOGUS"}'),
+        (b'{"keytype":"CONFIG","subject":"a","magic":0}', b'{"alias":5}'),
+        (b'{"keytype":"CONFIG","subject":"a","magic":0}', b'{"defaultMetadata":"x"}'),
+        (b'{"keytype":"CONFIG","subject":["a"],"magic":0}', b"{}"),
+        (b'{"keytype":"MODE","subject":"a","magic":0}', b'{"mode":["x"]}'),
+        (b'{"keytype":"DELETE_SUBJECT","subject":"a","magic":0}', b'{"version":"x"}'),
+        (b'{"keytype":"SCHEMA","subject":null,"version":1,"magic":1}', A1_VALUE),
+        (b'{"keytype":"SCHEMA","subject":"\\ud800","version":1,"magic":1}', A1_VALUE),
+        (b'{"keytype":"SCHEMA","subject":"a","version":0,"magic":1}', A1_VALUE),
+        (b'{"keytype":"SCHEMA","subject":"a","version":2147483648,"magic":1}', A1_VALUE),
+        (A1_KEY, A1_VALUE.replace(b'"id":1', b'"id":2147483648')),
+        (A1_KEY, A1_VALUE.replace(b'"id":1', b'"id":-1')),
+        (A1_KEY, A1_VALUE.replace(b'"\\"int\\""', b"null")),
+        (A1_KEY, A1_VALUE.replace(b"false", b'false,"metadata":{"tags":5}')),
+        (A1_KEY, A1_VALUE.replace(b"false", b'false,"ruleSet":{"domainRules":[5]}')),
+        (A1_KEY, A1_VALUE.replace(b"false", b'false,"md5":5')),
     ],
 )
 def test_other_records_are_told(key: bytes | None, value: bytes) -> None:
@@ -245,9 +264,14 @@ def test_other_records_are_told(key: bytes | None, value: bytes) -> None:
 
 
 def test_karapaces_records_are_read() -> None:
-    key = b'{"keytype":"SCHEMA","subject":"a","version":1,"magic":1}'
-    value = b'{"subject":"a","version":1,"id":1,"schema":"\\"int\\"","deleted":false}'
-    assert decoded(key, value) == Entry(A1.key, A1)
+    assert decoded(A1_KEY, A1_VALUE) == Entry(A1.key, A1)
+
+
+def test_a_stored_schema_of_an_unknown_type_is_told_when_it_is_to_be_parsed() -> None:
+    stored = decoded(A1_KEY, A1_VALUE.replace(b"false", b'false,"schemaType":"XML"')).value
+    assert isinstance(stored, StoredSchema)
+    with pytest.raises(ApiError, match="Invalid schema type XML"):
+        source_of(State(), stored)
 
 
 def test_a_guid_is_the_md5_of_everything() -> None:

@@ -40,6 +40,8 @@ class Source:
 
 
 def source_of(state: State, schema: StoredSchema) -> Source:
+    if schema.type not in set(SchemaType):
+        raise refusals.invalid_schema(f"Invalid schema type {schema.type}")
     return Source(
         SchemaType(schema.type), schema.text, referenced(state, context_of(schema.subject), schema.references)
     )

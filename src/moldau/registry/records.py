@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from moldau.registry import shapes
 from moldau.schemas.model import Reference
 
 Settings: TypeAlias = Mapping[str, Any]
 AVRO = "AVRO"
+T = TypeVar("T", str, str | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,15 @@ class Entry:
     value: Value = None
 
 
+DELETIONS: Mapping[str, type[DeleteSubjectKey | ClearSubjectKey]] = {
+    "DELETE_SUBJECT": DeleteSubjectKey, "CLEAR_SUBJECT": ClearSubjectKey,
+}  # fmt: skip
+SETTINGS: Mapping[str, type[ConfigKey | ModeKey]] = {"CONFIG": ConfigKey, "MODE": ModeKey}
+VALUES: Mapping[type, type] = {
+    ConfigKey: shapes.ConfigShape, ModeKey: shapes.ModeShape, DeleteSubjectKey: shapes.DeletionShape,
+}  # fmt: skip
+
+
 class Unreadable(ValueError):
     """A record of another kind, or damaged; the text says what it has."""
 
@@ -149,8 +160,7 @@ def decoded(key: bytes | None, value: bytes | None, *, timestamp_ms: int = 0) ->
             return Entry(found, None)
         if isinstance(found, SchemaKey):
             return Entry(found, _schema(found, content, timestamp_ms))
-        if not isinstance(content, dict):
-            raise ValueError("a value that is no object")
+        shapes.shaped(content, VALUES.get(type(found), dict))
         return Entry(found, content)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
         raise Unreadable(f"{(key or b'')[:200]!r}: {wrong}") from None
@@ -158,38 +168,40 @@ def decoded(key: bytes | None, value: bytes | None, *, timestamp_ms: int = 0) ->
 
 def _key(fields: Any) -> Key:
     kind = fields["keytype"]
-    if kind == "SCHEMA":
-        return SchemaKey(str(fields["subject"]), int(fields["version"]))
-    if kind == "CONTEXT":
-        return ContextKey(str(fields["context"]), str(fields.get("tenant", "default")))
     if kind == "NOOP":
         return NoopKey()
-    if kind == "DELETE_SUBJECT":
-        return DeleteSubjectKey(str(fields["subject"]))
-    if kind == "CLEAR_SUBJECT":
-        return ClearSubjectKey(str(fields["subject"]))
-    subject = fields.get("subject")
-    if kind == "CONFIG":
-        return ConfigKey(subject)
-    if kind == "MODE":
-        return ModeKey(subject)
+    if kind == "SCHEMA":
+        version = shapes.shaped(fields, shapes.VersionKeyShape)
+        return SchemaKey(_sayable(version.subject), version.version)
+    if kind == "CONTEXT":
+        context = shapes.shaped(fields, shapes.ContextKeyShape)
+        return ContextKey(_sayable(context.context), context.tenant)
+    if kind in DELETIONS:
+        return DELETIONS[kind](_sayable(shapes.shaped(fields, shapes.SubjectKeyShape).subject))
+    if kind in SETTINGS:
+        return SETTINGS[kind](_sayable(shapes.shaped(fields, shapes.SettingsKeyShape).subject))
     raise Unreadable(f"the kind {kind!r} is not known")
 
 
+def _sayable(name: T) -> T:
+    """Raises ValueError for half of a surrogate pair, which no request can name."""
+    if isinstance(name, str):
+        name.encode()
+    return name
+
+
 def _schema(key: SchemaKey, fields: Any, timestamp_ms: int) -> StoredSchema:
-    references = tuple(
-        Reference(each["name"], each["subject"], int(each["version"])) for each in fields.get("references") or ()
-    )
+    found = shapes.shaped(fields, shapes.SchemaShape)
     return StoredSchema(
         subject=key.subject,
         version=key.version,
-        id=int(fields["id"]),
-        text=str(fields["schema"]),
-        type=fields.get("schemaType") or AVRO,
-        references=references,
+        id=found.id,
+        text=found.schema,
+        type=found.schemaType or AVRO,
+        references=tuple(Reference(each.name, each.subject, each.version) for each in found.references or ()),
         metadata=fields.get("metadata"),
         rule_set=fields.get("ruleSet"),
-        is_deleted=bool(fields.get("deleted", False)),
-        md5=fields.get("md5"),
+        is_deleted=bool(found.deleted),
+        md5=found.md5,
         timestamp_ms=timestamp_ms,
     )
