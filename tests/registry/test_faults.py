@@ -8,11 +8,13 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+import moldau
 from moldau.client.cluster import Cluster, CoordinatorKind
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode
@@ -118,6 +120,38 @@ def test_a_topic_that_was_made_anew_takes_no_writes(bootstrap: str) -> None:
                     await registered(registry, number)
             assert "made anew" in registry.problems[0]
             assert registry.state.get("s5", 1) is not None, "it may be the only copy"
+
+    asyncio.run(check())
+
+
+def test_a_topic_that_is_gone_is_told(bootstrap: str) -> None:
+    async def check() -> None:
+        async with leading(bootstrap) as registry:
+            await registered(registry, 1)
+            assert not registry.problems
+            admin, topic = AdminClient({"bootstrap.servers": bootstrap}), registry.settings.topic
+            await asyncio.to_thread(admin.delete_topics([topic])[topic].result)
+            await until(lambda: registry.problems)
+            assert "is not there" in registry.problems[0]
+
+    asyncio.run(check())
+
+
+def test_a_broker_that_is_back_is_enough_to_be_ready(tmp_path: Path) -> None:
+    """Nothing is written meanwhile: nobody would be sent to instances that are not ready."""
+
+    async def check() -> None:
+        broker = moldau.run(data_dir=tmp_path)
+        try:
+            port = int(broker.bootstrap_servers.rpartition(":")[2])
+            async with leading(broker.bootstrap_servers) as registry:
+                await registered(registry, 1)
+                await asyncio.to_thread(broker.stop)
+                await until(lambda: registry.problems)
+                broker = await asyncio.to_thread(lambda: moldau.run(data_dir=tmp_path, port=port))
+                await until(lambda: not registry.problems)
+        finally:
+            broker.stop()
 
     asyncio.run(check())
 

@@ -212,6 +212,10 @@ class Reader(Generic[T]):
             leader.stop()
         self._leaders.clear()
 
+    def is_asking_for(self, place: TopicPartition) -> bool:
+        """Whether its leader is known and was reached."""
+        return any(place in places for places in self._leaders.values())
+
     def next(self, *, timeout_s: float) -> Read[T] | Failed | None:
         """None if nothing came in that time."""
         self._start_missing()

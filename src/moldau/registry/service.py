@@ -65,6 +65,8 @@ class Registry:
     _read: asyncio.Condition = field(init=False, default_factory=asyncio.Condition)
     _leading: asyncio.Task[None] | None = field(init=False, default=None)
     _is_cut: bool = field(init=False, default=False)
+    _unable: str | None = field(init=False, default=None)
+    """Why whoever was elected does not write."""
     _told: asyncio.Task[None] | None = field(init=False, default=None)
     _reader: TopicReader = field(init=False)
     _elector: Elector = field(init=False)
@@ -132,7 +134,8 @@ class Registry:
     @property
     def problems(self) -> list[str]:
         """Why no writes are taken, or nothing new is read."""
-        found = [each for each in (self._reader.failure, self._elector.failure) if each is not None]
+        reasons = (self._reader.failure, self._elector.failure, self._unable)
+        found = [each for each in reasons if each is not None]
         if self._is_cut:
             found.insert(0, CUT.format(self.offset))
         return [*dict.fromkeys(found)] if self.is_read else ["the topic is being read", *found]
@@ -230,6 +233,7 @@ class Registry:
         if self.identity.is_same(leader):
             self._lead_if_elected()
         elif leader is not None:
+            self._unable = None
             self._resign()
 
     def _tell(self) -> None:
@@ -270,14 +274,15 @@ class Registry:
                 writer.close()
                 raise
             except Exception as wrong:  # whoever is elected and gave up would leave all without a leader
-                LOGGER.warning("cannot lead yet: %s", str(wrong) or repr(wrong))
+                self._unable = f"cannot lead yet: {str(wrong) or repr(wrong)}"
+                LOGGER.warning("%s", self._unable)
                 writer.close()
                 await asyncio.sleep(LEAD_AGAIN_S)
                 continue
             if not self.identity.is_same(self.leader):  # it has changed meanwhile
                 writer.close()
                 return
-            self._writer = writer
+            self._writer, self._unable = writer, None
             self._tell()
             LOGGER.info("leading from offset %d", noop, extra={"offset": noop})
             return

@@ -22,6 +22,7 @@ CUT = "the topic ends before offset {}, up to which it was read: it was made ane
 STARTING = PASSING | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 WAIT_S = 0.5
 RETRY_S = 0.5
+UNLED_MAX = 4  # waits in a row without a leader: while it moves nobody has to hear of it
 
 LOGGER = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class TopicReader(threading.Thread):
         """Until it fails, or is to end; gives where to go on."""
         reader = Reader(self._cluster, decode=read_partition, isolation=READ_COMMITTED)
         reader.add({self.place: position})
+        unled = 0
         try:
             while not self._ended.is_set():
                 event = reader.next(timeout_s=WAIT_S)
@@ -80,6 +82,10 @@ class TopicReader(threading.Thread):
                     self._take(Batch(readable(event.records), event.next_offset))
                 elif reader.lost is not None:
                     self._tell(str(reader.lost))
+                elif reader.is_asking_for(self.place):  # nothing new is no failure
+                    unled, self.failure = 0, None
+                elif (unled := unled + 1) > UNLED_MAX:
+                    self._tell(f"{self.place} has no leader, or is not there")
         finally:
             reader.close()
         return position
