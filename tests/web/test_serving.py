@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -110,6 +111,24 @@ def wait(is_so: Callable[[], object]) -> None:
     while not is_so():
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("count", "is_answered"), [(40, True), (5_000, False)])
+def test_requests_that_are_sent_without_waiting_are_answered_up_to_a_number(count: int, is_answered: bool) -> None:
+    begun = []
+
+    async def counted(_: Request) -> Response:
+        begun.append(1)
+        await asyncio.sleep(0)
+        return PlainTextResponse("ok")
+
+    with serving(application([route("/", counted)], Surroundings(name="test", expose=lambda _: None))) as server:
+        with connected(server) as connection, suppress(OSError):
+            connection.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * count + b"GET / HTTP/1.0\r\n\r\n")
+            answers = everything(connection).count(b"HTTP/1.1 200")
+            assert answers == count + 1 or not is_answered
+        assert (len(begun) == count + 1) is is_answered
+        assert server.guard.dropped["pipelined"] == (0 if is_answered else 1)
 
 
 def test_an_answer(server: Server) -> None:

@@ -34,6 +34,10 @@ class _HeadTooLarge(Exception):
     pass
 
 
+class _TooManyAhead(Exception):
+    """Out of the parser, which would go on with whatever else came."""
+
+
 class Guard:
     """All connections of a server, by the time they came."""
 
@@ -44,7 +48,7 @@ class Guard:
         self.connections: dict[GuardedConnection, None] = {}
         self.is_empty = asyncio.Event()
         self.is_empty.set()
-        self.dropped = {"connections": 0, "head": 0, "body": 0, "answer": 0, "idle": 0}
+        self.dropped = {"connections": 0, "head": 0, "body": 0, "answer": 0, "idle": 0, "pipelined": 0}
 
     def admit(self, connection: GuardedConnection) -> None:
         """Somebody who asks nothing makes room, the longest first; without such a one, whoever came is not taken."""
@@ -155,6 +159,9 @@ class GuardedConnection(HttpToolsProtocol):
         return now_s >= self.deadline_s
 
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= self.limits.pipelined:
+            self.guard.drop(self, "pipelined")
+            raise _TooManyAhead
         super().on_message_begin()
         self.phase = Phase.HEAD
         self.head_bytes = 0

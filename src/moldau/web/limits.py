@@ -19,6 +19,7 @@ class Limits:
         1_000  # each costs some KB; the one that has been a stranger the longest makes room for a new one
     )
     header_bytes: int = 32 * KIB  # request line and headers; tokens and long subjects are some KB
+    pipelined: int = 64  # requests that wait for their turn on one connection: parsed, each is some KB
     body_bytes: int = 16 * MIB  # a request is read whole, and once parsed it costs several times as much
     bodies_bytes: int = 256 * MIB  # of all requests that are under way: each alone may be within the limit of one
     small_body_bytes: int = 64 * KIB  # is taken however much the others have sent
