@@ -163,6 +163,16 @@ def test_what_is_no_json(server: Server, body: bytes) -> None:
     assert ask(server, "/json", method="POST", body=body)[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)]
+)
+def test_pages_of_other_sites_cannot_have_a_browser_write(server: Server, site: str, status: int) -> None:
+    """A form, or a body without a type, which browsers send without asking first."""
+    with connected(server) as client:
+        client.sendall(f"POST /echo HTTP/1.0\r\nSec-Fetch-Site: {site}\r\nContent-Length: 2\r\n\r\n{{}}".encode())
+        assert everything(client).startswith(f"HTTP/1.1 {status} ".encode())
+
+
 def test_a_body_that_says_it_is_too_large(server: Server) -> None:
     with connected(server) as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n")

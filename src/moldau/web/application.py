@@ -20,7 +20,7 @@ from moldau.web.errors import ApiError, Failures, answer_api_error, answer_http_
 from moldau.web.guarding import Guard
 from moldau.web.limits import Limits
 from moldau.web.logins import Judge
-from moldau.web.requests import BodyLimit, EncodedPaths
+from moldau.web.requests import BodyLimit, EncodedPaths, OwnSite
 from moldau.web.traffic import Traffic, Watched
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -65,6 +65,7 @@ def application(routes: Iterable[BaseRoute], around: Surroundings) -> ASGIApp:
     handlers = {ApiError: answer_api_error, HTTPException: answer_http_exception}
     made: ASGIApp = ExceptionMiddleware(router, handlers=handlers)
     made = BodyLimit(made, around.limits)
+    made = OwnSite(made)
     made = Authentication(made, around.judge, around.clock, f"moldau {around.name}")
     made = Failures(made)
     made = Watched(made, around.traffic)

@@ -15,6 +15,8 @@ from moldau.web.limits import Limits
 
 UNREADABLE = 400
 UNPROCESSABLE = 422
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+OWN_SITES = frozenset({b"none", b"same-origin"})
 
 
 class EncodedPaths:
@@ -80,6 +82,25 @@ async def json_body(request: Request) -> Any:
 
 def encoded(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class OwnSite:
+    """403 for what a page of another site has a browser write: with the user's login, or from the user's machine.
+
+    Browsers say so to localhost and over https. They ask before they send anything but forms and plain bodies, and get
+    no leave; these they send at once.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] not in READING:
+            said = next((value for name, value in scope["headers"] if name == b"sec-fetch-site"), b"none")
+            if said not in OWN_SITES:
+                await error_response(ApiError(403, "a page of another site cannot ask for this"))(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
 
 
 class BodyLimit:
