@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+
+import pytest
+
+from moldau.registry.checking import LARGE_BYTES, LARGE_WAITING_MAX, Checker, stays
+from moldau.web.errors import ApiError
 
 GROWTH_MB_MAX = 64
 ASK = """
@@ -33,3 +39,30 @@ asyncio.run(main())
 def test_schemas_that_were_only_asked_about_leave_no_memory_behind() -> None:
     asked = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, timeout=120, check=True)
     assert float(asked.stdout) < GROWTH_MB_MAX
+
+
+def test_a_large_schema_holds_up_large_ones_alone() -> None:
+    async def check() -> None:
+        checker, order = Checker(), []
+
+        async def goes() -> bool:
+            return True
+
+        async def ask(size: int, name: str, is_gone: object = stays) -> None:
+            async with checker.turn(size, is_gone):  # type: ignore[arg-type]
+                order.append(name)
+
+        async with checker.turn(LARGE_BYTES + 1, stays):
+            large = [asyncio.create_task(ask(LARGE_BYTES + 1, "large")) for _ in range(LARGE_WAITING_MAX - 1)]
+            gone = asyncio.create_task(ask(LARGE_BYTES + 1, "gone", goes))
+            await asyncio.sleep(0)  # all of them begin
+            await ask(10, "small")
+            with pytest.raises(ApiError, match="too many schemas"):
+                await ask(LARGE_BYTES + 1, "one too many")
+        await asyncio.gather(*large)
+        with pytest.raises(ApiError, match="the client is gone"):
+            await gone
+        assert order == ["small", *["large"] * len(large)]
+        checker.close()
+
+    asyncio.run(check())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moldau.registry.checking import THREADS as CHECKING_THREADS
+from moldau.registry.checking import LARGE_AT_ONCE, SMALL_AT_ONCE
 from moldau.registry.deciding.deleting import decide_version_deletion
 from moldau.registry.forwarding import THREADS, Forwarder, Question
 from moldau.registry.serving.api import Api
@@ -55,11 +55,11 @@ def test_a_schema_that_is_deleted_meanwhile_is_not_referred_to(bootstrap: str) -
             await registered(registry, 1)
             slow: Any = Slow()
             checker, api = registry.checker, Api(registry)
-            busy = [asyncio.create_task(checker.canonical(slow)) for _ in range(CHECKING_THREADS)]
+            busy = [asyncio.create_task(checker.canonical(slow)) for _ in range(LARGE_AT_ONCE + SMALL_AT_ONCE)]
             app = registry_application(api, Surroundings(name="registry", expose=lambda _: None))
             body = {"schema": '"F1"', "references": [{"name": "F1", "subject": "s1", "version": 1}]}
             asked = asyncio.create_task(posted(app, "/subjects/referring/versions", body))
-            await until(lambda: checker._waiting > CHECKING_THREADS)
+            await until(checker._threads._work_queue.qsize)
             for is_permanent in (False, True):
                 await registry.write(
                     lambda state, is_permanent=is_permanent: decide_version_deletion(  # type: ignore[misc]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,10 +16,11 @@ from moldau.registry.records import StoredSchema
 from moldau.registry.state import State
 from moldau.schemas import formats
 from moldau.schemas.model import InvalidSchema, ParsedSchema, Reference, ReferencedText, SchemaType
+from moldau.web.errors import ApiError
 from moldau.web.trimming import Trimming
 
-THREADS = 4
-WAITING_MAX = 64  # for a thread: whoever comes then is told to come later
+SMALL_AT_ONCE, SMALL_WAITING_MAX = 3, 64  # whoever comes then is told to come later
+LARGE_AT_ONCE, LARGE_WAITING_MAX = 1, 16  # each takes up to 100 MB and seconds, for which nobody else has to wait
 PARSED_BYTES_MAX = 512 << 10  # of the texts whose parsed forms are kept: these take up to a hundred times as much
 LARGE_BYTES = 64 << 10  # of a text whose parsing leaves megabytes behind
 REFERENCED_MAX = 500  # of one schema, directly and through others
@@ -87,18 +89,55 @@ def resolved(state: State, context: str, references: Sequence[Reference]) -> tup
     return tuple(found)
 
 
+async def stays() -> bool:
+    """A client of whom nobody knows whether it is there."""
+    return False
+
+
+class Lane:
+    """So many checks at a time, from the first parse to the last comparison: what is parsed is held for as long."""
+
+    def __init__(self, at_once: int, waiting_max: int) -> None:
+        self._turns = asyncio.Semaphore(at_once)
+        self._waiting_max = waiting_max
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def turn(self, is_gone: Callable[[], Awaitable[bool]]) -> AsyncIterator[None]:
+        """Nothing is done for a client that went meanwhile. Raises 50002 or 400."""
+        must_wait = self._turns.locked()
+        if must_wait and self._waiting >= self._waiting_max:
+            raise refusals.timed_out("too many schemas are being checked; try again")
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            if must_wait and await is_gone():
+                raise ApiError(400, "the client is gone")
+            yield
+        finally:
+            self._turns.release()
+
+
 class Checker:
     """Parsed schemas are kept, the last used the longest, up to a number of bytes of text."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(THREADS, "schemas")
+        self._threads = ThreadPoolExecutor(SMALL_AT_ONCE + LARGE_AT_ONCE, "schemas")
+        self._small = Lane(SMALL_AT_ONCE, SMALL_WAITING_MAX)
+        self._large = Lane(LARGE_AT_ONCE, LARGE_WAITING_MAX)
         self._kept: OrderedDict[Source, ParsedSchema] = OrderedDict()
         self._kept_bytes = 0
-        self._waiting = 0
         self._trimming = Trimming()
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def turn(self, size: int, is_gone: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
+        """For whoever asks for more than one thing below; `size` is of all texts that are to be parsed."""
+        return (self._large if size > LARGE_BYTES else self._small).turn(is_gone)
 
     async def parse(self, source: Source) -> ParsedSchema:
         """Raises 42201."""
@@ -121,8 +160,9 @@ class Checker:
         return await self._in_thread(lambda: parsed.canonical)
 
     async def formatted(self, source: Source, form: str) -> str:
-        parsed = await self.parse(source)
-        return await self._in_thread(lambda: parsed.formatted(form))
+        async with self.turn(source.size, stays):
+            parsed = await self.parse(source)
+            return await self._in_thread(lambda: parsed.formatted(form))
 
     async def problems(self, new: ParsedSchema, level: str, previous: Sequence[tuple[int, Source]]) -> list[str]:
         """Why the level forbids the schema beside earlier ones, which come from the first to the latest."""
@@ -138,17 +178,12 @@ class Checker:
         return []
 
     async def _in_thread(self, compute: Callable[[], T]) -> T:
-        if self._waiting >= WAITING_MAX:
-            raise refusals.timed_out("too many schemas are being checked; try again")
-        self._waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, compute)
         except InvalidSchema as wrong:
             raise refusals.invalid_schema(str(wrong)) from None
         except RecursionError:
             raise refusals.invalid_schema("the schema is nested too deeply") from None
-        finally:
-            self._waiting -= 1
 
     def _keep(self, source: Source, parsed: ParsedSchema) -> None:
         if source in self._kept or source.size > PARSED_BYTES_MAX // 4:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +77,8 @@ class Writing:
         body = schema_body(await json_body(request))
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
         self._may_refer(request, subject, body)
-        stored = await self._register(subject, body, normalize=normalize, is_forced=flag(request, "force"))
+        is_forced = flag(request, "force")
+        stored = await self._register(request, subject, body, normalize=normalize, is_forced=is_forced)
         form = request.query_params.get("format")
         has_more = (stored.metadata, stored.rule_set) != (body.metadata, body.rule_set) or not body.text.strip()
         if not has_more and not form:
@@ -89,7 +91,9 @@ class Writing:
         for each in body.references:
             require(request, Action.READ, self.api.state.target(subject, each).subject)
 
-    async def _register(self, subject: str, body: SchemaBody, *, normalize: bool, is_forced: bool) -> StoredSchema:
+    async def _register(
+        self, request: Request, subject: str, body: SchemaBody, *, normalize: bool, is_forced: bool
+    ) -> StoredSchema:
         """Checked without holding others up, and decided if the subject is still what was checked."""
         state = self.api.state
         for _ in range(ATTEMPTS):
@@ -98,10 +102,12 @@ class Writing:
             whole = completed(state, subject, body)
             if not whole.text.strip():
                 raise refusals.invalid_schema("Empty schema")
-            prepared = await self._by_references(await self._prepared(subject, whole, normalize=normalize))
-            problems: Sequence[str] = ()
-            if not is_forced and state.mode(subject) not in IMPORTING and registered(state, prepared.candidate) is None:
-                problems = await self._problems(subject, prepared, state.versions(subject))
+            is_checked = not is_forced and state.mode(subject) not in IMPORTING
+            async with self._turn(request, subject, whole):
+                prepared = await self._by_references(await self._prepared(subject, whole, normalize=normalize))
+                problems: Sequence[str] = ()
+                if is_checked and registered(state, prepared.candidate) is None:
+                    problems = await self._problems(subject, prepared, state.versions(subject))
 
             def decide(
                 now: State, basis: object = basis, prepared: Prepared = prepared, problems: Sequence[str] = problems
@@ -115,6 +121,13 @@ class Writing:
             except Changed:
                 continue
         raise refusals.timed_out("the subject changed again and again; try again")
+
+    def _turn(self, request: Request, subject: str, body: SchemaBody) -> AbstractAsyncContextManager[None]:
+        """By what is parsed for it at most. Raises 42201."""
+        state = self.api.state
+        size = len(body.text) + sum(len(each.text) for each in referenced(state, context_of(subject), body.references))
+        size += max((len(each.text) for each in state.versions(subject)), default=0)
+        return self.api.registry.checker.turn(size, request.is_disconnected)
 
     async def _prepared(self, subject: str, body: SchemaBody, *, normalize: bool) -> Prepared:
         state, checker = self.api.state, self.api.registry.checker
@@ -158,8 +171,9 @@ class Writing:
         if not body.text.strip():
             raise refusals.schema_not_found()
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
-        prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
-        prepared = await self._by_references(prepared, deleted=deleted)
+        async with self._turn(request, subject, body):
+            prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
+            prepared = await self._by_references(prepared, deleted=deleted)
         found = _looked_up(self.api.state, prepared.candidate, deleted=deleted)
         if found is None:
             raise refusals.schema_not_found()
@@ -197,7 +211,7 @@ class Writing:
         asked = replace(
             schema_body(fields), references=found.references, metadata=metadata, rule_set=_without(rules, removed)
         )
-        return shown(await self._register(subject, asked, normalize=False, is_forced=False))
+        return shown(await self._register(request, subject, asked, normalize=False, is_forced=False))
 
     async def is_compatible(self, request: Request) -> dict[str, Any]:
         subject = self._compared(request)
@@ -227,8 +241,9 @@ class Writing:
         try:
             if not body.text.strip():
                 raise refusals.invalid_schema("Empty schema")
-            prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
-            problems = await self._problems(subject, prepared, previous)
+            async with self._turn(request, subject, body):
+                prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
+                problems = await self._problems(subject, prepared, previous)
         except ApiError as wrong:
             if wrong.code != refusals.INVALID_SCHEMA or not verbose:
                 raise
