@@ -10,6 +10,7 @@ import urllib.request
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -130,6 +131,28 @@ def test_a_leader_is_struck_down_under_load(three: list[RunningRegistry], blow: 
     for registry in others if blow is signal.SIGKILL else three:
         for number, schema_id in given.items():
             assert registry.ask("GET", f"/subjects/s{number}/versions/1")[1]["id"] == schema_id
+
+
+def test_registrations_wait_for_a_leader_that_is_started_again_at_its_place(bootstrap: str, tmp_path: Path) -> None:
+    """As supervisors do: while it may not lead yet, it refuses what is sent on to it, and it is the next leader."""
+    name, configs = uuid.uuid4().hex[:8], [tmp_path / "leader.properties", tmp_path / "other.properties"]
+    for each in configs:
+        lines = [f"kafkastore.topic=_schemas-{name}", f"schema.registry.group.id=registry-{name}"]
+        lines += ["leader.session.timeout.ms=6000", f"leader.eligibility={each is configs[0]}"]
+        each.write_text("\n".join(lines))
+    with ExitStack() as stack:
+        two = [stack.enter_context(running_registry(bootstrap, "--config", str(each))) for each in configs]
+        leader, other = two
+        assert leader_of(two) is leader
+        leader.process.kill()
+        leader.process.wait()
+        port = int(leader.url.rpartition(":")[2])
+        with ThreadPoolExecutor() as threads:
+            before = threads.submit(other.ask, "POST", "/subjects/before/versions", schema(1))
+            again = stack.enter_context(running_registry(bootstrap, "--config", str(configs[0]), port=port))
+            assert again.ask("POST", "/subjects/there/versions", schema(2))[0] == 200
+            assert other.ask("POST", "/subjects/behind/versions", schema(3))[0] == 200
+            assert before.result()[0] == 200
 
 
 def test_an_old_leaders_pen_is_dry(bootstrap: str) -> None:

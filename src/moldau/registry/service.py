@@ -22,6 +22,7 @@ from moldau.registry.storing.writing import Fenced, TooLarge, Uncertain, Writer
 R = TypeVar("R")
 READ_S_MAX = 60.0  # for the topic's end to be read behind a write, or by a new leader
 LEAD_AGAIN_S = 0.5
+ELECTION_MORE_S = 5.0
 
 LOGGER = logging.getLogger(__name__)
 
@@ -37,6 +38,11 @@ class Settings:
     session_ms: int = 10_000
     heartbeat_ms: int = 3_000
     read_s_max: float = READ_S_MAX
+
+    @property
+    def election_s(self) -> float:
+        """For another leader to be there: the session of one that died, and a heartbeat of the others."""
+        return max(self.timeout_s, self.session_ms / 1_000 + ELECTION_MORE_S)
 
     @property
     def transactional_id(self) -> str:
@@ -116,7 +122,7 @@ class Registry:
         """Whoever leads, as soon as that is known and, if it is this instance, it can write. Raises 50001 or 50004."""
         self._check_is_whole()
         try:
-            async with asyncio.timeout(self.settings.timeout_s), self._read:
+            async with asyncio.timeout(self.settings.election_s), self._read:
                 await self._read.wait_for(lambda: self.leader is not None and self._is_able)
         except TimeoutError:
             raise refusals.no_leader() from None
@@ -125,7 +131,7 @@ class Registry:
 
     async def wait_for_another_leader(self, leader: Identity) -> None:
         async with self._read:
-            await self._read.wait_for(lambda: self.leader is not None and not leader.is_same(self.leader))
+            await self._read.wait_for(lambda: self.leader is not None and not leader.is_still(self.leader))
 
     @property
     def _is_able(self) -> bool:

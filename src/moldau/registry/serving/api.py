@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +19,7 @@ from moldau.registry.records import StoredSchema
 from moldau.registry.service import Registry
 from moldau.registry.serving.table import Endpoint
 from moldau.registry.state import State
+from moldau.registry.storing.electing import Identity
 from moldau.web.authentication import login_of, require
 from moldau.web.logins import Action
 from moldau.web.negotiation import JSON, REGISTRY, answer_type, body_type
@@ -25,6 +29,7 @@ OFFERED = (REGISTRY, "application/vnd.schemaregistry+json", JSON)
 ACCEPTED = frozenset({*OFFERED, "application/octet-stream"})
 PLAIN = "text/plain"
 ATTEMPTS = 3
+PAUSE_S = 0.5
 NO_LEADER = b'"error_code":50004'
 
 
@@ -55,10 +60,9 @@ class Api:
         return Response(content, media_type=request.state.media_type, headers=headers)
 
     async def _by_leader(self, endpoint: Endpoint, request: Request) -> Response:
-        is_forwarded = request.headers.get(FORWARDED, "").lower() == "true"
-        if is_forwarded:
-            self._check_topic(request)
-        for _ in range(ATTEMPTS):
+        is_forwarded = self._is_forwarded(request)
+        lost, deadline_s = 0, time.monotonic() + self.registry.settings.election_s
+        while lost < ATTEMPTS:
             if self.registry.is_leading:
                 return await self._here(endpoint, request)
             if is_forwarded:
@@ -66,25 +70,37 @@ class Api:
             leader = await self.registry.wait_for_leader()
             if self.registry.is_leading:
                 continue
-            body = await body_bytes(request)
-            query = f"?{request.url.query}" if request.url.query else ""
-            question = Question(
-                request.method, request.scope["path"] + query, dict(request.headers), body, self.registry.settings.topic
-            )
+            question = await self._question(request)
             answer = await self.forwarder.ask(leader, question, self.registry.wait_for_another_leader(leader))
             if answer is None:
                 if request.method == "DELETE":
                     raise refusals.not_forwarded(f"The leader {leader.url} was lost while it was asked")
+                lost += 1
                 continue  # whatever it did, doing it again changes nothing
             if answer.status == 500 and NO_LEADER in answer.body.replace(b" ", b""):
-                continue  # it was one a moment ago, and did nothing
+                if time.monotonic() >= deadline_s:
+                    break
+                await self._pause(leader)
+                continue  # it was one a moment ago, or is about to be, and did nothing
             if answer.offset is not None:
                 await self.registry.wait_for(answer.offset)
             return Response(answer.body, answer.status, media_type=answer.content_type)
         raise refusals.no_leader()
 
-    def _check_topic(self, request: Request) -> None:
+    async def _question(self, request: Request) -> Question:
+        target = request.scope["path"] + (f"?{request.url.query}" if request.url.query else "")
+        body, topic = await body_bytes(request), self.registry.settings.topic
+        return Question(request.method, target, dict(request.headers), body, topic)
+
+    async def _pause(self, leader: Identity) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PAUSE_S):
+                await self.registry.wait_for_another_leader(leader)
+
+    def _is_forwarded(self, request: Request) -> bool:
         """Raises 50003. Two registries of one cluster that were given one group would write to the leader's topic."""
+        if request.headers.get(FORWARDED, "").lower() != "true":
+            return False
         settings = self.registry.settings
         asked = request.headers.get(TOPIC, settings.topic)
         if asked != settings.topic:
@@ -92,6 +108,7 @@ class Api:
                 f"The leader of the group {settings.group!r} keeps schemas in the topic {settings.topic!r}, and this "
                 f"instance in {asked!r}: give each registry a schema.registry.group.id of its own"
             )
+        return True
 
     def subject(self, request: Request, action: Action, *, has_settings: bool = False) -> str:
         """Of the path, if its user may do this there. Raises 42208 or 403."""

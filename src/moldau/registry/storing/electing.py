@@ -49,17 +49,28 @@ class Identity:
     scheme: str = "http"
     leader: bool = False
     version: int = 1
+    member_id: str = ""
+    """Of a leader, as the group knows it: one that was started again answers at the same URL."""
 
     @property
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As Confluent's registries say and read them."""
+        return {name: each for name, each in asdict(self).items() if name != "member_id"}
+
     def encoded(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(self.fields).encode()
 
     def is_same(self, other: Identity | None) -> bool:
         return other is not None and other.url == self.url
+
+    def is_still(self, other: Identity | None) -> bool:
+        """And not another process in its place."""
+        return other is not None and self.is_same(other) and other.member_id == self.member_id
 
 
 def identity_of(fields: Mapping[str, Any]) -> Identity:
@@ -99,7 +110,7 @@ def assignment(members: Mapping[str, Identity]) -> bytes:
     has_twins = len({each.url for each in members.values()}) < len(members)
     fields: dict[str, Any] = {"version": 1, "error": DUPLICATE_URLS if has_twins else 0}
     if found is not None:
-        fields |= {"master": found[0], "master_identity": asdict(found[1])}
+        fields |= {"master": found[0], "master_identity": found[1].fields}
     return json.dumps(fields).encode()
 
 
@@ -220,7 +231,7 @@ class Elector(threading.Thread):
 
     def _take(self, found: Mapping[str, Any]) -> None:
         fields = found.get("master_identity")
-        leader = None if fields is None else identity_of(fields)
+        leader = None if fields is None else replace(identity_of(fields), member_id=str(found.get("master", "")))
         if found.get("error") == DUPLICATE_URLS:
             LOGGER.error("two instances say that they answer at one URL; set host.name of each")
             leader = None
