@@ -22,7 +22,7 @@ LOGGER = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 NAME_CHARS_MAX = 249
-NAME = re.compile(r"[A-Za-z0-9._:@+=,~-]+")
+NAME = re.compile(r"(?!\.\.?$)[A-Za-z0-9._:@+=,~-]+")
 RESETS = {"earliest": "earliest", "latest": "latest", "none": "error"}
 
 
