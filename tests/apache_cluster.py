@@ -50,6 +50,11 @@ class ApacheCluster:
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     @property
+    def controllers(self) -> dict[int, str]:
+        """The addresses that controllers answer at, by their ids."""
+        return {node_id: f"127.0.0.1:{port}" for node_id, port in self._controller_ports.items()}
+
+    @property
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes.values()]
 

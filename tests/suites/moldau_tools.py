@@ -26,6 +26,7 @@ OURS: Mapping[str, str] = MappingProxyType(
         tools.TRANSACTIONS: "transactions",
         tools.TOKENS: "delegation-tokens",
         tools.ACLS: "acls",
+        tools.CONFIGS: "configs",
     }
 )
 # After a failure Apache Kafka's tools print a stack trace with its causes; what ours say there stands in its place.

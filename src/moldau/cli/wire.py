@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from moldau.cli.connection import client_settings
 from moldau.cli.failures import UsageError
-from moldau.client.cluster import Cluster, words_of
+from moldau.client.cluster import Cluster, EndpointKind, words_of
 
 if TYPE_CHECKING:
     from moldau.client.security import ConnectionSecurity
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 PLAINTEXT = "plaintext"
 
 
-def open_cluster(options: Namespace) -> Cluster:
+def open_cluster(options: Namespace, *, kind: EndpointKind = EndpointKind.BROKERS) -> Cluster:
     """Nothing is connected yet. What goes wrong later is told by `run_tool`."""
-    return cluster_of(client_settings(options), timeout_s=options.timeout)
+    return cluster_of(client_settings(options), timeout_s=options.timeout, kind=kind)
 
 
-def cluster_of(settings: Mapping[str, str], *, timeout_s: float) -> Cluster:
+def cluster_of(settings: Mapping[str, str], *, timeout_s: float, kind: EndpointKind = EndpointKind.BROKERS) -> Cluster:
     """By a client's properties, of which none is left open."""
     return Cluster(
         settings["bootstrap.servers"],
         client_id=settings["client.id"],
         timeout_s=timeout_s,
         security=_security(settings),
+        kind=kind,
     )
 
 

@@ -18,7 +18,7 @@ from moldau.client.connection import Connection, NotListening
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.wire.api import ApiKey
-from moldau.wire.messages import MetadataRequest, MetadataResponse
+from moldau.wire.messages import DescribeClusterRequest, DescribeClusterResponse, MetadataRequest, MetadataResponse
 from moldau.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from moldau.wire.messages.metadata import MetadataRequestTopic
 from moldau.wire.schema import Message
@@ -46,6 +46,13 @@ PASSING = {
 class CoordinatorKind(IntEnum):
     GROUP = 0
     TRANSACTION = 1
+
+
+class EndpointKind(IntEnum):
+    """Who is asked; the numbers are the protocol's."""
+
+    BROKERS = 1
+    CONTROLLERS = 2
 
 
 class NoAnswer(Exception):
@@ -95,10 +102,17 @@ class Cluster:
     """Whoever opens it closes it; the first question connects."""
 
     def __init__(
-        self, servers: str, *, client_id: str, timeout_s: float, security: ConnectionSecurity | None = None
+        self,
+        servers: str,
+        *,
+        client_id: str,
+        timeout_s: float,
+        security: ConnectionSecurity | None = None,
+        kind: EndpointKind = EndpointKind.BROKERS,
     ) -> None:
         self.servers = servers
         self.timeout_s = timeout_s
+        self.kind = kind
         self._client_id = client_id
         self._security = security
         self._first: Connection | None = None
@@ -197,7 +211,7 @@ class Cluster:
 
     def nodes(self) -> dict[int, Node]:
         """The brokers of the cluster by their ids, asked for anew."""
-        self.metadata([])
+        self._learn()
         return dict(sorted(self._nodes.items()))
 
     def node(self, broker_id: int) -> Node:
@@ -245,7 +259,13 @@ class Cluster:
             time.sleep(PAUSE_S)
 
     def _learn(self) -> None:
-        self.metadata([])
+        if self.kind == EndpointKind.BROKERS:
+            self.metadata([])
+            return
+        found = self.ask(DescribeClusterRequest(endpoint_type=self.kind), DescribeClusterResponse)
+        check(found.error_code, found.error_message)
+        self._nodes = {each.broker_id: Node(each.broker_id, each.host, each.port, each.rack) for each in found.brokers}
+        self._controller_id = found.controller_id
 
     def _broker(self, broker_id: int) -> Connection:
         node = self._nodes.get(broker_id) or self.nodes().get(broker_id)

@@ -24,7 +24,7 @@ from moldau.wire.messages import (
     DescribeAclsRequest,
     DescribeAclsResponse,
 )
-from moldau.wire.messages.create_acls import AclCreation
+from moldau.wire.messages.create_acls import AclCreation, AclCreationResult
 from moldau.wire.messages.delete_acls import DeleteAclsFilter
 
 EVERYTHING = Filter(ResourceType.ANY, None, PatternType.ANY, None, None, AclOperation.ANY, PermissionType.ANY)
@@ -42,7 +42,7 @@ def list_acls(options: Namespace) -> int:
 def add_acls(options: Namespace) -> int:
     wanted = acls(options)
     with open_cluster(options) as client:
-        results = client.ask(CreateAclsRequest([AclCreation(*each) for each in wanted]), CreateAclsResponse).results
+        results = created(client, [AclCreation(*each) for each in wanted])
     exit_code = OK
     for acl, result in zip(wanted, results, strict=True):
         if result.error_code == ErrorCode.NONE:
@@ -79,10 +79,19 @@ def described(client: Cluster, wanted: Iterable[Filter]) -> list[Acl]:
     return ordered(found)
 
 
+def created(client: Cluster, wanted: list[AclCreation]) -> list[AclCreationResult]:
+    return client.ask_controller(
+        CreateAclsRequest(wanted), CreateAclsResponse, codes=lambda found: [each.error_code for each in found.results]
+    ).results
+
+
 def deleted(client: Cluster, wanted: Sequence[Filter]) -> list[Acl]:
     request = DeleteAclsRequest([DeleteAclsFilter(*each) for each in wanted])
     found: set[Acl] = set()
-    for result in client.ask(request, DeleteAclsResponse).filter_results:
+    answer = client.ask_controller(
+        request, DeleteAclsResponse, codes=lambda found: [each.error_code for each in found.filter_results]
+    )
+    for result in answer.filter_results:
         check(result.error_code, result.error_message)
         for acl in result.matching_acls:
             check(acl.error_code, acl.error_message)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import UsageError
 
 if TYPE_CHECKING:
     from moldau.client.cluster import Cluster
-    from moldau.wire.schema import Message
-
-R = TypeVar("R", bound="Message")
 
 COMMAND_CONFIG = ("--command-config",)
 ANSWER_S = 30.0  # as long as Apache Kafka's clients wait: an election of ten thousand leaders takes a while
@@ -33,11 +30,16 @@ def add_bootstrap_options(
 
 
 def open_bootstrap(options: Namespace) -> Cluster:
-    if options.bootstrap_controller is not None:
-        if options.bootstrap_server is not None:
-            raise UsageError("give either --bootstrap-server or --bootstrap-controller")
-        options.bootstrap_server = options.bootstrap_controller
-    return open_patiently(options)
+    if options.bootstrap_controller is None:
+        return open_patiently(options)
+    if options.bootstrap_server is not None:
+        raise UsageError("give either --bootstrap-server or --bootstrap-controller")
+    from moldau.cli.wire import open_cluster
+    from moldau.client.cluster import EndpointKind
+
+    options.bootstrap_server = options.bootstrap_controller
+    options.timeout = max(options.timeout, ANSWER_S)
+    return open_cluster(options, kind=EndpointKind.CONTROLLERS)
 
 
 def open_patiently(options: Namespace) -> Cluster:
@@ -45,20 +47,6 @@ def open_patiently(options: Namespace) -> Cluster:
 
     options.timeout = max(options.timeout, ANSWER_S)
     return open_cluster(options)
-
-
-def ask_controller(
-    client: Cluster,
-    options: Namespace,
-    request: Message,
-    response: type[R],
-    *,
-    codes: Callable[[R], Iterable[int]],
-) -> R:
-    """A controller that is asked by its address answers no question about who else there is."""
-    if options.bootstrap_controller is not None:
-        return client.ask(request, response)
-    return client.ask_controller(request, response, codes=codes)
 
 
 def behind_action(arguments: Sequence[str]) -> list[str]:

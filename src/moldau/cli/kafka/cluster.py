@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from moldau.cli.failures import OK, UsageError
-from moldau.cli.kafka.bootstrap import ask_controller, open_bootstrap
+from moldau.cli.kafka.bootstrap import open_bootstrap
 from moldau.client.cluster import check
 from moldau.client.connection import Unsupported
 from moldau.wire.messages import (
@@ -17,14 +17,12 @@ from moldau.wire.messages import (
 )
 from moldau.wire.messages.describe_cluster import DescribeClusterBroker
 
-BROKERS, CONTROLLERS = 1, 2
 NO_NAME_WIDTH, NO_RACK_WIDTH = 100, 10
 
 
 def _described(options: Namespace, *, fenced: bool = False) -> DescribeClusterResponse:
-    kind = BROKERS if options.bootstrap_controller is None else CONTROLLERS
-    request = DescribeClusterRequest(endpoint_type=kind, include_fenced_brokers=fenced)
     with open_bootstrap(options) as client:
+        request = DescribeClusterRequest(endpoint_type=client.kind, include_fenced_brokers=fenced)
         answer = client.ask(request, DescribeClusterResponse)
     check(answer.error_code, answer.error_message)
     return answer
@@ -39,9 +37,7 @@ def unregister_broker(options: Namespace) -> int:
     request = UnregisterBrokerRequest(broker_id=options.id)
     with open_bootstrap(options) as client:
         try:
-            answer = ask_controller(
-                client, options, request, UnregisterBrokerResponse, codes=lambda found: [found.error_code]
-            )
+            answer = client.ask_controller(request, UnregisterBrokerResponse, codes=lambda found: [found.error_code])
         except Unsupported:
             print("The target cluster does not support the broker unregistration API.")
             return OK

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.kafka.bootstrap import ask_controller, open_bootstrap
+from moldau.cli.kafka.bootstrap import open_bootstrap
 from moldau.cli.kafka.feature_levels import (
     FEATURES,
     default_level,
@@ -65,9 +65,7 @@ def change_features(options: Namespace) -> int:
     rows = [FeatureUpdateKey(name, level, upgrade_type=kind) for name, level in updates.items()]
     request = UpdateFeaturesRequest(feature_updates=rows, validate_only=options.dry_run)
     with open_bootstrap(options) as client:
-        answer = ask_controller(
-            client, options, request, UpdateFeaturesResponse, codes=lambda found: [found.error_code]
-        )
+        answer = client.ask_controller(request, UpdateFeaturesResponse, codes=lambda found: [found.error_code])
     own = {each.feature: (each.error_code, each.error_message) for each in answer.results}
     failed = 0
     for name, level in sorted(updates.items()):

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.kafka.bootstrap import ask_controller, open_bootstrap
+from moldau.cli.kafka.bootstrap import open_bootstrap
 from moldau.cli.kafka.tables import print_pretty_table
 from moldau.client.cluster import Cluster, check
 from moldau.core.clock import SystemClock
@@ -22,7 +22,6 @@ from moldau.wire.messages.describe_quorum import PartitionData, QuorumPartitionQ
 METADATA = "__cluster_metadata"
 HEADS = ("NodeId", "DirectoryId", "LogEndOffset", "Lag", "LastFetchTimestamp", "LastCaughtUpTimestamp", "Status")
 NEVER = -1
-BROKERS, CONTROLLERS = 1, 2
 NO_DIRECTORY = bytes(16)
 
 
@@ -41,17 +40,17 @@ def describe_quorum(options: Namespace) -> int:
     if options.status and options.human_readable:
         raise UsageError("The option --human-readable is only supported along with --replication")
     with open_bootstrap(options) as client:
-        quorum, endpoints = _quorum(client, options)
+        quorum, endpoints = _quorum(client)
         if options.replication:
             print_replication(quorum, is_human=options.human_readable)
         else:
-            print_status(_cluster_id(client, options), quorum, endpoints)
+            print_status(_cluster_id(client), quorum, endpoints)
     return OK
 
 
-def _quorum(client: Cluster, options: Namespace) -> tuple[PartitionData, dict[int, list[str]]]:
+def _quorum(client: Cluster) -> tuple[PartitionData, dict[int, list[str]]]:
     request = DescribeQuorumRequest(topics=[QuorumTopicQuery(METADATA, [QuorumPartitionQuery(0)])])
-    answer = ask_controller(client, options, request, DescribeQuorumResponse, codes=lambda found: [found.error_code])
+    answer = client.ask_controller(request, DescribeQuorumResponse, codes=lambda found: [found.error_code])
     check(answer.error_code, answer.error_message)
     quorum = answer.topics[0].partitions[0]
     check(quorum.error_code, quorum.error_message)
@@ -61,9 +60,8 @@ def _quorum(client: Cluster, options: Namespace) -> tuple[PartitionData, dict[in
     return quorum, endpoints
 
 
-def _cluster_id(client: Cluster, options: Namespace) -> str:
-    kind = BROKERS if options.bootstrap_controller is None else CONTROLLERS
-    answer = client.ask(DescribeClusterRequest(endpoint_type=kind), DescribeClusterResponse)
+def _cluster_id(client: Cluster) -> str:
+    answer = client.ask(DescribeClusterRequest(endpoint_type=client.kind), DescribeClusterResponse)
     check(answer.error_code, answer.error_message)
     return answer.cluster_id
 

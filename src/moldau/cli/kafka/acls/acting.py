@@ -6,14 +6,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from moldau.cli.acls.acting import check, deleted, described
+from moldau.cli.acls.acting import check, created, deleted, described
 from moldau.cli.acls.words import Acl, Filter
 from moldau.cli.failures import OK, UsageError
 from moldau.cli.kafka.acls.wanted import Entry, Pattern, Wanted, patterns, wanted
 from moldau.cli.kafka.bootstrap import open_bootstrap
 from moldau.client.cluster import Cluster
 from moldau.security.acls.vocabulary import AclOperation, PatternType, PermissionType, ResourceType
-from moldau.wire.messages import CreateAclsRequest, CreateAclsResponse
 from moldau.wire.messages.create_acls import AclCreation
 
 
@@ -86,10 +85,8 @@ def _add(client: Cluster, resource: Pattern, entries: Sequence[Entry]) -> None:
     if not new:
         return
     print(f"Adding ACLs for resource `{resource}`: \n {_indented(new)}\n")
-    request = CreateAclsRequest(
-        [AclCreation(*resource, each.principal, each.host, each.operation, each.permission) for each in new]
-    )
-    for result in client.ask(request, CreateAclsResponse).results:
+    wanted = [AclCreation(*resource, each.principal, each.host, each.operation, each.permission) for each in new]
+    for result in created(client, wanted):
         check(result.error_code, result.error_message)
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from argparse import Namespace
 
 from moldau.cli.failures import OK
+from moldau.cli.kafka.bootstrap import open_bootstrap
 from moldau.cli.kafka.configs.changes import changes
 from moldau.cli.kafka.configs.options import Entities
 from moldau.cli.kafka.configs.resources import KINDS
-from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster
 
 
 def run(options: Namespace) -> int:
     entities: Entities = options.entities
     if options.describe:
-        with open_cluster(options) as cluster:
+        with open_bootstrap(options) as cluster:
             describe(cluster, entities, shows_all=options.all)
         return OK
     wanted = changes(options)
-    with open_cluster(options) as cluster:
+    with open_bootstrap(options) as cluster:
         if entities.type in KINDS:
             from moldau.cli.kafka.configs import resources
 

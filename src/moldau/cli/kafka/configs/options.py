@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from moldau.cli.completion.kinds import BROKER, GROUP, TOPIC, USER, Completes, Kind
-from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import UsageError
+from moldau.cli.kafka.bootstrap import add_bootstrap_options
 from moldau.cli.kafka.combinations import check_apart
 from moldau.cli.parsing import Parser
 
@@ -71,7 +71,7 @@ def parse(arguments: list[str]) -> Namespace:
         allow_abbrev=False,
     )
     _add_options(parser)
-    add_kafka_connection_options(parser)
+    add_bootstrap_options(parser)
     options = parser.parse_args(arguments)
     if options.alter == options.describe:
         parser.error("Command must include exactly one action: --describe, --alter")

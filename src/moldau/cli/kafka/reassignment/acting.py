@@ -92,7 +92,7 @@ def _current_json(client: Cluster, assignment: Assignment) -> str:
 def execute(client: Cluster, options: Namespace) -> int:
     plan = read_plan(options.reassignment_json_file)
     proposed = checked(plan)
-    active = ongoing(client, options)
+    active = ongoing(client)
     if active and not options.additional:
         raise CommandFailed(EXISTING)
     unknown = sorted({each for replicas in proposed.values() for each in replicas} - client.nodes().keys())
@@ -114,7 +114,7 @@ def execute(client: Cluster, options: Namespace) -> int:
         throttle_replication(client, moves_of(active, proposed, current), between)
     if inside >= 0:
         throttle_log_dirs(client, {each.broker_id for each in plan.log_dirs}, inside)
-    failed = reassign(client, options, proposed, factor_may_change=not options.disallow_replication_factor_change)
+    failed = reassign(client, proposed, factor_may_change=not options.disallow_replication_factor_change)
     if failed:
         return _told("Error reassigning partition(s):", failed)
     places = ",".join(map(str, sorted(proposed)))
@@ -152,7 +152,7 @@ def begin_moves(client: Cluster, wanted: Mapping[Replica, str], timeout_ms: int)
 
 def verify(client: Cluster, options: Namespace) -> int:
     plan = read_plan(options.reassignment_json_file)
-    is_reassigning = verify_partitions(client, options, plan)
+    is_reassigning = verify_partitions(client, plan)
     is_moving = verify_log_dirs(client, plan)
     if not (is_reassigning or is_moving or options.preserve_throttles):
         clear_throttles(client, plan)
@@ -161,11 +161,11 @@ def verify(client: Cluster, options: Namespace) -> int:
 
 def cancel(client: Cluster, options: Namespace) -> int:
     plan = read_plan(options.reassignment_json_file)
-    active = ongoing(client, options, (each for each, _ in plan.partitions))
+    active = ongoing(client, (each for each, _ in plan.partitions))
     places = sorted(each for each, found in active.items() if found.adding_replicas or found.removing_replicas)
     s = "" if len(places) == 1 else "s"
     if places:
-        failed = reassign(client, options, dict.fromkeys(places))
+        failed = reassign(client, dict.fromkeys(places))
         if failed:
             head = f"Error cancelling partition reassignment{'' if len(failed) == 1 else 's'} for:"
             return _told(head, failed)
@@ -184,8 +184,8 @@ def cancel(client: Cluster, options: Namespace) -> int:
     return OK
 
 
-def list_ongoing(client: Cluster, options: Namespace) -> int:
-    active = ongoing(client, options)
+def list_ongoing(client: Cluster, _: Namespace) -> int:
+    active = ongoing(client)
     if not active:
         print("No partition reassignments found.")
         return OK

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from moldau.cli.failures import CommandFailed
-from moldau.cli.kafka.bootstrap import ask_controller
 from moldau.cli.kafka.reassignment.documents import Assignment, Replica
 from moldau.cli.wire import refusal
 from moldau.client.cluster import Cluster, check
@@ -72,13 +70,11 @@ def replicas_of(client: Cluster, topics: Iterable[str], *, known_only: bool = Fa
     return found
 
 
-def ongoing(client: Cluster, options: Namespace, places: Iterable[TopicPartition] | None = None) -> Ongoing:
+def ongoing(client: Cluster, places: Iterable[TopicPartition] | None = None) -> Ongoing:
     topics = None
     if places is not None:
         topics = [ListPartitionReassignmentsTopics(name, indexes) for name, indexes in by_topic(places).items()]
-    answer = ask_controller(
-        client,
-        options,
+    answer = client.ask_controller(
         ListPartitionReassignmentsRequest(topics=topics),
         ListPartitionReassignmentsResponse,
         codes=lambda found: [found.error_code],
@@ -91,7 +87,6 @@ def ongoing(client: Cluster, options: Namespace, places: Iterable[TopicPartition
 
 def reassign(
     client: Cluster,
-    options: Namespace,
     wanted: Mapping[TopicPartition, Sequence[int] | None],
     *,
     factor_may_change: bool = True,
@@ -103,9 +98,7 @@ def reassign(
         for topic, indexes in by_topic(wanted).items()
     ]  # fmt: skip
     request = AlterPartitionReassignmentsRequest(topics=topics, allow_replication_factor_change=factor_may_change)
-    answer = ask_controller(
-        client, options, request, AlterPartitionReassignmentsResponse, codes=lambda found: [found.error_code]
-    )
+    answer = client.ask_controller(request, AlterPartitionReassignmentsResponse, codes=lambda found: [found.error_code])
     check(answer.error_code, answer.error_message)
     return {
         TopicPartition(topic.name, each.partition_index): refusal(each.error_code, each.error_message)

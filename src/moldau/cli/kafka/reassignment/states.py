@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Mapping
 
 from moldau.cli.kafka.reassignment.asking import LogDirs, log_dirs_of, ongoing, replicas_of
@@ -10,9 +9,9 @@ from moldau.cli.kafka.reassignment.documents import Plan, Replica
 from moldau.client.cluster import Cluster
 
 
-def verify_partitions(client: Cluster, options: Namespace, plan: Plan) -> bool:
+def verify_partitions(client: Cluster, plan: Plan) -> bool:
     """Says how each is, and gives whether any goes on, be it of another plan."""
-    active = ongoing(client, options)
+    active = ongoing(client)
     current = replicas_of(client, (place.topic for place, _ in plan.partitions if place not in active), known_only=True)
     print("Status of partition reassignment:")
     for place, replicas in sorted(dict(plan.partitions).items()):
