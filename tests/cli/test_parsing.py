@@ -8,9 +8,9 @@ from argparse import ArgumentTypeError
 import pytest
 
 from moldau.cli.failures import UsageError
-from moldau.cli.main import asked_output, split_leading
+from moldau.cli.main import asked_output, main, split_leading
 from moldau.cli.parsing import Parser, unescaped, whole
-from moldau.cli.tools import TOOLS, tool_name
+from moldau.cli.tools import ABSENT, TOOLS, tool_name
 from tests.cli.conftest import command, run_tool
 
 
@@ -103,6 +103,21 @@ def test_a_failure_is_json_where_json_was_asked_for() -> None:
 @pytest.mark.parametrize("name", ["kafka-topics.sh", "kafka-topics", "topics.sh", "topics"])
 def test_a_script_works_by_a_change_of_the_name(name: str) -> None:
     assert tool_name(name) == "topics"
+
+
+@pytest.mark.parametrize(
+    "words", ["topics --version", "kafka-topics.sh --bootstrap-server a:1 --version", "dump-log --version"]
+)
+def test_apache_kafkas_tools_tell_the_version(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    assert main(words.split()) == 0
+    assert capsys.readouterr().out.startswith("moldau ")
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_a_script_without_a_counterpart_says_what_there_is(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main([f"kafka-{name}.sh", "--list"]) == 2
+    assert capsys.readouterr().err == f"moldau: no kafka-{name}.sh: {ABSENT[name]}\n"
+    assert name not in TOOLS
 
 
 def test_an_argument_that_is_no_text_is_one_line() -> None:

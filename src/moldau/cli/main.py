@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TextIO, cast
 
 from moldau.cli.failures import FAILED, INTERRUPTED, OK, CommandFailed, UsageError, meant
-from moldau.cli.tools import GROUPS, HELP, LEADING, TOOLS, module_of, tool_name
+from moldau.cli.tools import ABSENT, GROUPS, HELP, LEADING, TOOLS, module_of, tool_name
 from moldau.core.standard_streams import occupy_standard_streams
 
 DESCRIPTION = """\
@@ -33,6 +33,7 @@ Names of Apache Kafka's scripts work, too: `moldau kafka-topics.sh --list --boot
 exit codes: 0 done, 1 the cluster said no or did not answer, 2 the command line or its input is wrong
 """
 NAME_WIDTH = max(map(len, TOOLS))
+VERSION = "--version"
 OUTPUT_OPTIONS = ("-o", "--output")
 
 
@@ -45,18 +46,23 @@ def _main(arguments: list[str]) -> int:
     leading, rest = split_leading(arguments)
     if rest[:1] == ["help"] and len(rest) > 1:
         rest = [*rest[1:], HELP[1]]
-    if rest[:1] in (["--version"], ["help"], *([each] for each in HELP)):
-        print(version() if rest[0] == "--version" else overview())
+    if rest[:1] in ([VERSION], ["help"], *([each] for each in HELP)):
+        print(version() if rest[0] == VERSION else overview())
         return OK
     if not rest:
         raise UsageError(f"which command? There are start, {', '.join(TOOLS)}; see: moldau help")
     name, words = tool_name(rest[0]), rest[1:]
     if rest[0].startswith("-"):
-        raise UsageError(f"unknown option {rest[0]}{meant(rest[0], ['--version', *HELP, *LEADING])}; see: moldau help")
+        raise UsageError(f"unknown option {rest[0]}{meant(rest[0], [VERSION, *HELP, *LEADING])}; see: moldau help")
+    if name in ABSENT:
+        raise UsageError(f"no {rest[0]}: {ABSENT[name]}")
     if name not in TOOLS:
         raise UsageError(f"unknown command {rest[0]!r}{meant(rest[0], ['start', *TOOLS])}; see: moldau help")
     more, words = split_leading(words)
     module = module_of(name, words)
+    if VERSION in words[:1] or (VERSION in words and module == TOOLS[name].kafka):
+        print(version())
+        return OK
     # Behind an action, whose parser takes them.
     first = 0 if not words or words[0].startswith("-") else 1
     given = [*words[:first], *leading, *more, *words[first:]]

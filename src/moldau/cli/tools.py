@@ -116,6 +116,30 @@ GROUPS = {
 }
 TOOLS = {name: tool for group in GROUPS.values() for name, tool in group.items()}
 
+# Scripts of Apache Kafka that have no counterpart here, and what there is instead.
+_SHARE = "share groups have no tools here, and our brokers have none of them; `moldau groups --list` shows another's"
+_CONNECT = "Kafka Connect runs unchanged on our brokers, by its own scripts; our pipelines are `moldau pipeline`"
+_MIRROR = "mirroring is planned; MirrorMaker's own scripts run unchanged between our brokers"
+ABSENT = {
+    "share-groups": _SHARE,
+    "console-share-consumer": _SHARE,
+    "share-consumer-perf-test": _SHARE,
+    "verifiable-share-consumer": _SHARE,
+    "streams-groups": "streams groups have no tools here, and our brokers have none of them; `moldau groups --list`"
+    " shows another's, and the classic groups of Kafka Streams are in `moldau consumer-groups`",
+    "server-start": "a broker is started by `moldau start`",
+    "server-stop": "Ctrl-C or SIGTERM stops a broker",
+    "storage": "there is nothing to format: `moldau start` makes what a log directory needs",
+    "metadata-shell": "our metadata is in SQLite, ZooKeeper or etcd; `moldau metadata-quorum` tells of a quorum",
+    "jmx": "there is no JMX; `moldau start --metrics PORT` serves what it would tell",
+    "mirror-maker": _MIRROR,
+    "connect-mirror-maker": _MIRROR,
+    "connect-standalone": _CONNECT,
+    "connect-distributed": _CONNECT,
+    "connect-plugin-path": _CONNECT,
+    "trogdor": "load is made by `moldau producer-perf` and `consumer-perf`, trouble by `moldau verify`",
+}
+
 # What says where the cluster is may also stand before the tool, or before its action.
 LEADING = ("-b", "--bootstrap-server", "--profile", "--command-config", "-X", "--timeout")
 HELP = ("-h", "--help")

@@ -47,7 +47,7 @@ def test_nothing_from_the_end_on(done: Done, numbers: str) -> None:
 
 
 def test_no_more_than_wanted(done: Done, numbers: str) -> None:
-    assert done("consume", numbers, "--from-beginning", "-n", "3").split() == ["0", "1", "2"]
+    assert done("consume", numbers, "-B", "-n", "3").split() == ["0", "1", "2"]
 
 
 def test_chosen_fields_and_formats(done: Done, numbers: str) -> None:

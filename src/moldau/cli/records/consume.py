@@ -110,7 +110,7 @@ def _add_selection(parser: Parser) -> None:
         help="only this one; may be repeated",
     )
     begin = where.add_mutually_exclusive_group()
-    begin.add_argument("--from-beginning", action="store_true", help="the same as --offset start")
+    begin.add_argument("-B", "--from-beginning", action="store_true", help="the same as --offset start")
     begin.add_argument(
         "--offset",
         metavar="OFFSET",
