@@ -60,7 +60,7 @@ def test_replicas_move_to_another_directory(
             ),
         ]
         deadline_s = time.monotonic() + MOVED_S_MAX
-        # The next move begins when the one before is done, and is not told of before.
+        # A move that waits for another is told of as well.
         while (out := verified(words, capsys)).count("completed successfully") < PARTITIONS:
             assert time.monotonic() < deadline_s, out
         assert out.splitlines() == [

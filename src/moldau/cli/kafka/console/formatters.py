@@ -18,6 +18,8 @@ Formatter = Callable[[FetchedRecord], bytes]
 
 NEW_PACKAGE = "org.apache.kafka.tools.consumer."
 OLD_PACKAGES = ("kafka.tools.", "kafka.coordinator.group.GroupMetadataManager$", "kafka.coordinator.transaction.")
+SHARE_PACKAGE = "group.share."
+SHARE_GROUP_RECORDS = range(10, 16)
 NO_TIMESTAMP = -1
 
 
@@ -26,7 +28,7 @@ def formatter(name: str, properties: Mapping[str, str]) -> Formatter:
         show = own_code.load(name, properties, option="--formatter")
         return lambda record: _encoded(show(record))
     kind = name
-    for package in (NEW_PACKAGE, *OLD_PACKAGES, "TransactionLog$"):
+    for package in (NEW_PACKAGE, *OLD_PACKAGES, SHARE_PACKAGE, "TransactionLog$"):
         kind = kind.removeprefix(package)
     if kind not in KINDS:
         known = [f"{NEW_PACKAGE}{each}" for each in KINDS]
@@ -142,6 +144,20 @@ def _transactions(_properties: Mapping[str, str]) -> Formatter:
     return decoder(TRANSACTIONS)
 
 
+def _share_groups(_properties: Mapping[str, str]) -> Formatter:
+    from moldau.cli.kafka.console.internal_topics import decoder
+    from moldau.cli.kafka.dump_log.internal_topics import offsets_schemas
+
+    return decoder({kind: schemas for kind, schemas in offsets_schemas().items() if kind in SHARE_GROUP_RECORDS})
+
+
+def _share_state(_properties: Mapping[str, str]) -> Formatter:
+    from moldau.cli.kafka.console.internal_topics import decoder
+    from moldau.cli.kafka.dump_log.internal_topics import share_state_schemas
+
+    return decoder(share_state_schemas())
+
+
 KINDS: dict[str, Callable[[Mapping[str, str]], Formatter]] = {
     "DefaultMessageFormatter": DefaultFormatter,
     "LoggingMessageFormatter": _logging,
@@ -150,4 +166,6 @@ KINDS: dict[str, Callable[[Mapping[str, str]], Formatter]] = {
     "OffsetsMessageFormatter": _offsets,
     "GroupMetadataMessageFormatter": _groups,
     "TransactionLogMessageFormatter": _transactions,
+    "ShareGroupMessageFormatter": _share_groups,
+    "ShareGroupStateMessageFormatter": _share_state,
 }
