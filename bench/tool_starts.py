@@ -5,7 +5,7 @@
 
 Both run in turns on the same broker of ours, Java with the options of its own scripts (kafka-run-class.sh). Printed are
 the medians of the time that passed and of the processor's, and their ratios; on a busy machine the second means more. A
-tool that has no question but work, such as a producer's test, is asked for --help alone.
+tool that has no question but work is given the least of it: one record.
 
 What else is installed beside Moldau counts: where there is typing_extensions, which tests and extras need, msgspec
 loads it, for a fifth of a start. So let --program name the command of an environment with `pip install moldau` alone.
@@ -55,6 +55,12 @@ QUESTIONS = {
     "delete-records": "--bootstrap-server SERVERS --offset-json-file FILE",
     "console-consumer": "--bootstrap-server SERVERS --topic orders --from-beginning --max-messages 1",
     "console-producer": "--bootstrap-server SERVERS --topic orders",
+    "producer-perf": "--bootstrap-server SERVERS --topic orders --num-records 1 --record-size 10 --throughput -1",
+    "consumer-perf": "--bootstrap-server SERVERS --topic orders --num-records 1",
+    "e2e-latency": "--bootstrap-server SERVERS --topic orders --num-records 1 --producer-acks all --record-size 10",
+    "verifiable-producer": "--bootstrap-server SERVERS --topic orders --max-messages 1",
+    "verifiable-consumer": "--bootstrap-server SERVERS --topic orders --group-id all --max-messages 1",
+    "streams-application-reset": "--bootstrap-server SERVERS --application-id none",
 }
 
 
