@@ -35,7 +35,7 @@ def as_read(record: OutgoingRecord) -> FetchedRecord:
         value=content,
         headers=st.lists(st.tuples(names, content), max_size=4),
         partition=st.integers(0, 100),
-        timestamp_ms=st.none() | st.integers(0, 2**53),
+        timestamp_ms=st.none() | st.integers(-(2**53), 2**53).filter(lambda time_ms: time_ms != -1),
     )
 )
 def test_what_is_written_is_read_back(record: OutgoingRecord) -> None:

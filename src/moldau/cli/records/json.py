@@ -100,7 +100,7 @@ def record_from_json(line: bytes, by_schema: BySchema | None = None) -> Outgoing
         **contents,
         headers=headers,
         partition=whole_number("partition", described.get("partition"), bits=31),
-        timestamp_ms=whole_number("timestamp", described.get("timestamp"), bits=63),
+        timestamp_ms=time_from_json(described.get("timestamp")),
     )
 
 
@@ -157,7 +157,14 @@ def header_from_json(header: object) -> tuple[str, bytes | None]:
     raise ValueError('headers: expected a list of pairs such as [["name", "value"]]')
 
 
-def whole_number(name: str, number: object, *, bits: int) -> int | None:
-    if number is None or (isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**bits):
+def time_from_json(number: object) -> int | None:
+    """What happened before 1970 has a negative one, too."""
+    if number == NO_TIMESTAMP:
+        raise ValueError(f"timestamp: expected a whole number or null, which says what {NO_TIMESTAMP} would: none")
+    return whole_number("timestamp", number, bits=63, least=-(2**63))
+
+
+def whole_number(name: str, number: object, *, bits: int, least: int = 0) -> int | None:
+    if number is None or (isinstance(number, int) and not isinstance(number, bool) and least <= number < 2**bits):
         return number
-    raise ValueError(f"{name}: expected a whole number or null, from 0 to {2**bits - 1}")
+    raise ValueError(f"{name}: expected a whole number or null, from {least} to {2**bits - 1}")
