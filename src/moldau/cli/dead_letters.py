@@ -10,7 +10,7 @@ from moldau.cli.actions import action_parser, run_action
 from moldau.cli.completion.kinds import TOPIC
 from moldau.cli.connection import add_connection_options
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.output import TABLE, add_output_option, print_rows
+from moldau.cli.output import TABLE, add_output_option, is_for_people, print_rows
 
 if TYPE_CHECKING:
     from moldau.spark.dead_letters.sending_back import Opened
@@ -44,8 +44,7 @@ def parse(arguments: list[str]) -> Namespace:
         made.add_argument("topic", metavar=TOPIC, help="a topic of dead letters")
         made.set_defaults(action=action)
         add_connection_options(made)
-        if name == "list":
-            add_output_option(made)
+        add_output_option(made)
     return parser.parse_args(arguments)
 
 
@@ -104,6 +103,10 @@ def send_letters_back(options: Namespace) -> int:
         sent = send_back(_settings(options), options.topic)
     except NoAnswer as wrong:
         raise CommandFailed(str(wrong)) from None
+    if not is_for_people(options.output):
+        counts = {"repeated": sent.repeated, "without_record": sent.without_record, "no_letters": sent.not_letters}
+        print_rows([{"sent_back": dict(sent.by_topic), **counts}], columns=(), output=options.output)
+        return OK
     for topic, count in sorted(sent.by_topic.items()):
         print(f"sent {count} back to {topic}")
     if not sent.total:

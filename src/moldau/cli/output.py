@@ -9,6 +9,7 @@ import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from moldau.cli.completion.kinds import Completes
 from moldau.cli.failures import meant
@@ -57,6 +58,24 @@ def print_rows(rows: Sequence[Row], *, columns: Sequence[str], output: str, more
         print_csv(rows, names=[*dict.fromkeys([*columns, *more, *(name for row in rows for name in row)])])
     else:
         print_value([*rows], output=output)
+
+
+class Change(NamedTuple):
+    """Something that a command did, or could not do: people hear of a failure on standard error instead."""
+
+    row: Row
+    line: str | None = None
+
+
+def print_changes(changes: Sequence[Change], *, output: str) -> None:
+    """A line of each for people, and the rows for programs."""
+    if is_for_people(output):
+        for change in changes:
+            if change.line is not None:
+                print(change.line)
+    else:
+        rows = [change.row for change in changes]
+        print_rows(rows, columns=[*dict.fromkeys(name for row in rows for name in row)], output=output)
 
 
 def print_value(value: object, *, output: str) -> None:

@@ -97,3 +97,13 @@ def test_a_broker_without_an_authorizer_says_so(broker_kind: str) -> None:
 
 def test_the_help_has_examples(bootstrap: str) -> None:
     assert "moldau acls add --principal alice --producer" in run_tool(bootstrap, "acls", "--help").stdout
+
+
+def test_programs_hear_what_was_done(done: Done, topic: str) -> None:
+    words = ("--principal", "alice", "--topic", topic, "--operation", "read", "-o", "json")
+    acl = {"permission": "allow", "principal": "User:alice", "host": "*", "operation": "read", "type": "topic"}
+    row = {**acl, "name": topic, "pattern": "literal"}
+    assert json.loads(done("acls", "add", *words)) == [{**row, "done": "added"}]
+    until_listed(done, topic, ["allow User:alice * read literal"])
+    assert json.loads(done("acls", "remove", "--dry-run", *words)) == [{**row, "done": "would remove"}]
+    assert json.loads(done("acls", "remove", *words)) == [{**row, "done": "removed"}]

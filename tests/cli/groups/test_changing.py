@@ -160,6 +160,14 @@ def test_offsets_and_groups_are_deleted(tool: Tool, done: Done, resting: str, fi
     assert resting not in done("groups", "list")
 
 
+def test_programs_hear_what_was_deleted(tool: Tool, resting: str, filled: str) -> None:
+    ended = tool("groups", "delete-offsets", resting, "--topic", f"{filled}:0", "--yes", "-o", "json")
+    assert json.loads(ended.stdout) == [{"topic": filled, "partition": 0, "offset": 4, "done": "deleted"}]
+    ended = tool("groups", "delete", "nobody-at-all", "--yes", "-o", "json")
+    told = "group 'nobody-at-all' does not exist; see: moldau groups list"
+    assert (ended.returncode, json.loads(ended.stdout)) == (1, [{"group": "nobody-at-all", "error": told}])
+
+
 WRONG = (
     ("reset GROUP --to latest", 2, "which topics? Give --topic TOPIC, TOPIC:0,1 for some partitions, or --all-topics"),
     (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from moldau.cli.acls.words import Acl, Filter, acl_of, acls, filters
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
-from moldau.cli.output import print_rows
+from moldau.cli.output import Change, print_changes, print_rows
 from moldau.cli.wire import open_cluster, refusal
 from moldau.client.cluster import Cluster
 from moldau.core.errors import ErrorCode
@@ -43,13 +43,16 @@ def add_acls(options: Namespace) -> int:
     wanted = acls(options)
     with open_cluster(options) as client:
         results = created(client, [AclCreation(*each) for each in wanted])
-    exit_code = OK
+    changes, exit_code = [], OK
     for acl, result in zip(wanted, results, strict=True):
         if result.error_code == ErrorCode.NONE:
-            print(f"added {acl}")
+            changes.append(Change({**acl.row(), "done": "added"}, f"added {acl}"))
         else:
-            print(f"moldau acls: {acl}: {refusal(result.error_code, result.error_message)}", file=sys.stderr)
+            told = refusal(result.error_code, result.error_message)
+            changes.append(Change({**acl.row(), "error": told}))
+            print(f"moldau acls: {acl}: {told}", file=sys.stderr)
             exit_code = FAILED
+    print_changes(changes, output=options.output)
     return exit_code
 
 
@@ -60,10 +63,10 @@ def remove_acls(options: Namespace) -> int:
         raise UsageError("that would remove every ACL; say which are meant, or --all")
     with open_cluster(options) as client:
         found = described(client, wanted) if options.dry_run else deleted(client, wanted)
-    for acl in found:
-        print(f"{'would remove' if options.dry_run else 'removed'} {acl}")
     if not found:
         raise CommandFailed("there is no such ACL; `moldau acls list` shows what there is")
+    done = "would remove" if options.dry_run else "removed"
+    print_changes([Change({**acl.row(), "done": done}, f"{done} {acl}") for acl in found], output=options.output)
     return OK
 
 

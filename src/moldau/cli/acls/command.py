@@ -37,7 +37,6 @@ def parse(arguments: list[str]) -> Namespace:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="the ACLs there are, or those about something")
     listing.set_defaults(action=ImportedAction(WORK, "list_acls"))
-    add_output_option(listing)
     adding = actions.add_parser("add", help="new ACLs; one that is there already stays")
     adding.set_defaults(action=ImportedAction(WORK, "add_acls"))
     removing = actions.add_parser("remove", help="take away the ACLs that fit")
@@ -46,6 +45,7 @@ def parse(arguments: list[str]) -> Namespace:
     removing.add_argument("--dry-run", action="store_true", help="only show which they are")
     for action in (listing, adding, removing):
         add_meaning(action, is_adding=action is adding)
+        add_output_option(action)
         add_connection_options(action)
     return parser.parse_args(arguments)
 

@@ -10,7 +10,7 @@ from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.groups.rules import note, parse_rule
 from moldau.cli.groups.showing import counted, refusal
 from moldau.cli.kafka.scopes import split_scopes
-from moldau.cli.output import is_for_people, print_rows
+from moldau.cli.output import Change, is_for_people, print_changes, print_rows
 from moldau.cli.questions import ask
 from moldau.cli.wire import open_cluster
 from moldau.client.cluster import Cluster, Refused, check, words_of
@@ -147,13 +147,15 @@ def delete(options: Namespace) -> int:
         answers = delete_groups(cluster, groups)
         failed = {group: wrong for group, wrong in answers.items() if wrong is not None}
         names = [each.group for each in list_groups(cluster)] if failed else []
-    for group in answers:
-        if group not in failed:
-            print(f"deleted {group}")
+    changes = [
+        Change({"group": group, "done": "deleted"}, f"deleted {group}") for group in answers if group not in failed
+    ]
     for group, wrong in failed.items():
         active = wrong.code == ErrorCode.NON_EMPTY_GROUP
         told = f"group {group!r} has members; stop them first" if active else refusal(group, wrong, names)
+        changes.append(Change({"group": group, "error": told}))
         print(f"moldau groups: {told}", file=sys.stderr)
+    print_changes(changes, output=options.output)
     return FAILED if failed else OK
 
 
@@ -167,11 +169,16 @@ def delete_offsets_of(options: Namespace) -> int:
         ask(f"delete what group {options.group} committed for {places_text(places)}?", yes=options.yes)
         codes = delete_offsets(cluster, options.group, places)
     refused = {place: code for place, code in codes.items() if code != ErrorCode.NONE}
-    for place in sorted(codes):
-        if place not in refused:
-            print(f"deleted offset {committed[place].offset} of {place}")
+    changes = []
+    for place in sorted(codes.keys() - refused.keys()):
+        offset = committed[place].offset
+        changes.append(
+            Change({**place._asdict(), "offset": offset, "done": "deleted"}, f"deleted offset {offset} of {place}")
+        )
     for place, code in refused.items():
         subscribed = code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         told = "the group has members that read this topic; stop them first" if subscribed else words_of(code)
+        changes.append(Change({**place._asdict(), "error": told}))
         print(f"moldau groups: {place}: {told}", file=sys.stderr)
+    print_changes(changes, output=options.output)
     return FAILED if refused else OK

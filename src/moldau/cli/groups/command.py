@@ -60,8 +60,6 @@ def parse(arguments: list[str]) -> Namespace:
     lagging.set_defaults(action=ImportedAction(SHOWING, "show_lag"))
     lagging.add_argument("groups", metavar=GROUP, nargs="*", help="default: all")
     lagging.add_argument("--topic", metavar=TOPIC, action="append", default=[], help="only this; may be repeated")
-    for action in (listing, describing, lagging):
-        add_output_option(action)
     changing = _add_changes(
         actions.add_parser("reset", help="say where a group without members reads on", epilog=RESETS)
     )
@@ -75,6 +73,7 @@ def parse(arguments: list[str]) -> Namespace:
     for action in (deleting, forgetting):
         add_yes_option(action)
     for action in (listing, describing, lagging, changing, deleting, forgetting):
+        add_output_option(action)
         add_connection_options(action)
     return parser.parse_args(arguments)
 
@@ -87,7 +86,6 @@ def _add_changes(resetting: Parser) -> Parser:
     resetting.add_argument("--to", metavar="WHERE", required=True, help="earliest, latest, 47, +10, @-1h and others")
     resetting.add_argument("--dry-run", action="store_true", help="only show what would be")
     add_yes_option(resetting)
-    add_output_option(resetting)
     return resetting
 
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 
 from moldau.cli.failures import OK, CommandFailed, UsageError
-from moldau.cli.output import TABLE, print_rows
+from moldau.cli.output import TABLE, Change, print_changes, print_rows
 from moldau.cli.quotas.words import (
     TYPES,
     USER,
@@ -56,7 +56,9 @@ def set_quotas(options: Namespace) -> int:
         raise UsageError(f"user={user}: quotas name users without their type; use user={user.removeprefix('User:')}")
     with open_cluster(options) as client:
         alter(client, entity, [OpData(key, value) for key, value in values.items()])
-    print(f"set {shown_entity(entity)} {shown_values(values)}")
+    line = f"set {shown_entity(entity)} {shown_values(values)}"
+    row = {"entity": dict(entity), "quotas": values, "done": "set"}
+    print_changes([Change(row, line)], output=options.output)
     return OK
 
 
@@ -80,7 +82,9 @@ def delete_quotas(options: Namespace) -> int:
             raise CommandFailed(f"{shown_entity(entity)} has no {missing[0] if missing else 'quotas'}")
         wanted = keys or sorted(there)
         alter(client, entity, [OpData(key, remove=True) for key in wanted])
-    print(f"deleted {shown_entity(entity)} {' '.join(wanted)}")
+    line = f"deleted {shown_entity(entity)} {' '.join(wanted)}"
+    row = {"entity": dict(entity), "quotas": dict.fromkeys(wanted), "done": "deleted"}
+    print_changes([Change(row, line)], output=options.output)
     return OK
 
 

@@ -36,7 +36,6 @@ def parse(arguments: list[str]) -> Namespace:
     listing = actions.add_parser("list", help="the quotas there are")
     listing.set_defaults(action=ImportedAction(WORK, "list_quotas"))
     listing.add_argument("words", metavar="ENTITY", nargs="*", help="only those that have this in their entity")
-    add_output_option(listing)
     setting = actions.add_parser("set", help="new quotas of an entity, or other values of them")
     setting.set_defaults(action=ImportedAction(WORK, "set_quotas"))
     setting.add_argument(
@@ -46,5 +45,6 @@ def parse(arguments: list[str]) -> Namespace:
     deleting.set_defaults(action=ImportedAction(WORK, "delete_quotas"))
     deleting.add_argument("words", metavar="ENTITY KEY", nargs="+", help="default: every key that it has")
     for action in (listing, setting, deleting):
+        add_output_option(action)
         add_connection_options(action)
     return parser.parse_args(arguments)

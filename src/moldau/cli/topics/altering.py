@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import OK, CommandFailed, UsageError
+from moldau.cli.output import Change, print_changes
 from moldau.cli.questions import ask
 from moldau.cli.topics.changes import grow
 from moldau.cli.topics.configs import Kind, alter, deleted, entries, set_to
@@ -35,7 +36,10 @@ def alter_topic(options: Namespace) -> int:
             alter(cluster, Kind.TOPIC, options.topic, changes)
     done = [f"partitions={options.partitions}"] if options.partitions is not None else []
     done += [f"{key}={value}" for key, value in configs.items()]
-    print(" ".join([f"altered {options.topic}", *done, *(f"{key}=default" for key in gone)]))
+    line = " ".join([f"altered {options.topic}", *done, *(f"{key}=default" for key in gone)])
+    row = {"topic": options.topic, "done": "altered", "partitions": options.partitions}
+    row["configs"] = {**configs, **dict.fromkeys(gone)}
+    print_changes([Change(row, line)], output=options.output)
     return OK
 
 

@@ -49,6 +49,7 @@ def parse(arguments: list[str]) -> Namespace:
         _deleting(actions),
     ]
     for action in made:
+        add_output_option(action)
         add_connection_options(action)
     return parser.parse_args(arguments)
 
@@ -62,7 +63,6 @@ def _listing(actions: _SubParsersAction[Parser]) -> Parser:
     listing.add_argument("--internal", action="store_true", help="also those that begin with __")
     listing.add_argument("--rate", action="store_true", help="records a second, from two looks a second apart")
     listing.add_argument("--lag", action="store_true", help="the group that is furthest behind, and how many records")
-    add_output_option(listing)
     return listing
 
 
@@ -96,7 +96,6 @@ def _describing(actions: _SubParsersAction[Parser]) -> Parser:
     describing = actions.add_parser("describe", help="partitions, replicas, offsets and configs")
     describing.set_defaults(module="description", function="describe_topics")
     describing.add_argument("topics", metavar=TOPIC, nargs="*", help="default: every topic")
-    add_output_option(describing)
     return describing
 
 
@@ -144,7 +143,6 @@ def _trimming(actions: _SubParsersAction[Parser]) -> Parser:
         help="only this one; may be repeated",
     )
     add_yes_option(trimming)
-    add_output_option(trimming)
     return trimming
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from moldau.cli.connection import split_pair
 from moldau.cli.failures import FAILED, OK, UsageError
+from moldau.cli.output import Change, print_changes
 from moldau.cli.questions import ask, ask_people, is_terminal
 from moldau.cli.topics.changes import BROKERS_DEFAULT, Outcome, Outcomes, create, delete, new_topic
 from moldau.cli.topics.failures import problem, problem_of
@@ -29,9 +30,8 @@ def create_topics(options: Namespace) -> int:
     with open_cluster(options) as cluster:
         outcomes = create(cluster, wanted, is_dry_run=options.dry_run)
     fine = ErrorCode.TOPIC_ALREADY_EXISTS if options.if_not_exists else None
-    return report(
-        options.topics, outcomes, done="would create" if options.dry_run else "created", fine=fine, failure=problem_of
-    )
+    done = "would create" if options.dry_run else "created"
+    return report(options, outcomes, done=done, fine=fine, failure=problem_of)
 
 
 def delete_topics(options: Namespace) -> int:
@@ -45,7 +45,7 @@ def delete_topics(options: Namespace) -> int:
             ask(question(list(filter(None, there))), yes=options.yes)
         outcomes = delete(cluster, names)
     fine = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if options.if_exists else None
-    return report(options.topics, outcomes, done="deleted", fine=fine, failure=deletion_problem)
+    return report(options, outcomes, done="deleted", fine=fine, failure=deletion_problem)
 
 
 def question(names: list[str]) -> str:
@@ -71,15 +71,18 @@ def deletion_problem(topic: str, outcome: Outcome) -> str:
 
 
 def report(
-    asked: Sequence[str], outcomes: Outcomes, *, done: str, fine: int | None, failure: Callable[[str, Outcome], str]
+    options: Namespace, outcomes: Outcomes, *, done: str, fine: int | None, failure: Callable[[str, Outcome], str]
 ) -> int:
     """One line for each topic; one failure does not hide what happened to the others."""
-    exit_code = OK
-    for topic in dict.fromkeys(asked):
+    changes, exit_code = [], OK
+    for topic in dict.fromkeys(options.topics):
         outcome = outcomes[topic]
         if outcome.is_fine:
-            print(f"{done} {topic}")
+            changes.append(Change({"topic": topic, "done": done}, f"{done} {topic}"))
         elif outcome.code != fine:
-            print(f"moldau topics: {failure(topic, outcome)}", file=sys.stderr)
+            told = failure(topic, outcome)
+            changes.append(Change({"topic": topic, "error": told}))
+            print(f"moldau topics: {told}", file=sys.stderr)
             exit_code = FAILED
+    print_changes(changes, output=options.output)
     return exit_code

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
-from moldau.cli.output import print_rows
+from moldau.cli.output import is_for_people, print_rows
 from moldau.cli.questions import ask
 from moldau.cli.records.offsets import parse_moment
 from moldau.cli.topics.failures import chosen_places, existing_topic
@@ -82,12 +82,15 @@ def known_offsets(cluster: Cluster, places: Sequence[TopicPartition], at: int) -
 
 def report(starts: Offsets, answers: Answers, *, output: str) -> int:
     """A partition that had nothing to lose begins where it began."""
-    rows, exit_code = [], OK
+    rows: list[dict[str, object]] = []
+    exit_code = OK
     for place, start in starts.items():
         found = answers.get(place)
         if found is not None and found.code:
             told = POLICY if found.code == ErrorCode.POLICY_VIOLATION else words_of(found.code)
             print(f"moldau topics: partition {place.partition} of {place.topic!r}: {told}", file=sys.stderr)
+            if not is_for_people(output):
+                rows.append({"partition": place.partition, "error": told})
             exit_code = FAILED
         else:
             now = start if found is None else found.offset

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.output import print_rows
+from moldau.cli.output import Change, print_changes, print_rows
 from moldau.cli.users.passwords import new_password
 from moldau.cli.wire import open_cluster, refusal
 from moldau.client.cluster import Cluster
@@ -52,7 +52,7 @@ def add_user(options: Namespace) -> int:
             raise CommandFailed(f"user {options.user!r} has a password of {options.mechanism} already; {advice}")
         password = new_password(options)
         alter(client, options.user, upserted(options, {mechanism: ITERATIONS_MIN}, password))
-    return told(f"added {options.user} {options.mechanism}", password, options)
+    return told("added", [mechanism], password, options)
 
 
 def change_password(options: Namespace) -> int:
@@ -60,21 +60,23 @@ def change_password(options: Namespace) -> int:
         wanted = chosen(client, options)
         password = new_password(options)
         alter(client, options.user, upserted(options, wanted, password))
-    return told(f"changed {options.user} {names_of(wanted)}", password, options)
+    return told("changed", wanted, password, options)
 
 
 def delete_user(options: Namespace) -> int:
     with open_cluster(options) as client:
         wanted = chosen(client, options)
         alter(client, options.user, [ScramCredentialDeletion(options.user, each) for each in sorted(wanted)])
-    print(f"deleted {options.user} {names_of(wanted)}")
-    return OK
+    return told("deleted", wanted, None, options)
 
 
-def told(done: str, password: str, options: Namespace) -> int:
-    print(done)
-    if options.generate:
-        print(f"password {password}")
+def told(done: str, mechanisms: Iterable[ScramMechanism], password: str | None, options: Namespace) -> int:
+    """With the password if nobody else knows it."""
+    row = {"user": options.user, "mechanisms": names_of(mechanisms).split(), "done": done}
+    changes = [Change(row, f"{done} {options.user} {names_of(mechanisms)}")]
+    if password is not None and options.generate:
+        changes = [Change({**row, "password": password}, f"{changes[0].line}\npassword {password}")]
+    print_changes(changes, output=options.output)
     return OK
 
 

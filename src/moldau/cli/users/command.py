@@ -39,7 +39,6 @@ def parse(arguments: list[str]) -> Namespace:
     listing = actions.add_parser("list", help="the users there are")
     listing.set_defaults(action=ImportedAction(WORK, "list_users"))
     listing.add_argument("users", metavar=USER, nargs="*", help="default: all")
-    add_output_option(listing)
     adding = actions.add_parser("add", help="a new user, or another mechanism of one")
     adding.set_defaults(action=ImportedAction(WORK, "add_user"))
     adding.add_argument("user", metavar="USER", type=user_name)
@@ -56,6 +55,7 @@ def parse(arguments: list[str]) -> Namespace:
     deleting.add_argument("user", metavar=USER, type=user_name)
     deleting.add_argument("--mechanism", choices=MECHANISMS, help="default: all that the user has")
     for action in (listing, adding, changing, deleting):
+        add_output_option(action)
         add_connection_options(action)
     return parser.parse_args(arguments)
 
