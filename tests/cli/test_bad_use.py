@@ -15,11 +15,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 import moldau
 from moldau.cli import tools
 from moldau.cli.main import main
+from moldau.client.cluster import Cluster
+from moldau.client.groups.committed import commit_offsets
+from moldau.core.ids import TopicPartition
 from moldau.store.sqlite import FILE_NAME
 from tests.cli.bad_use import (
     BYTES,
@@ -116,9 +119,8 @@ def open_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 def _use_groups_and_producer_ids(servers: str) -> None:
     """Asking about a group makes the internal topic, and a producer takes a block of ids: that is no change here."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "billing"})
-    consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
-    consumer.close()
+    with Cluster(servers, client_id="test", timeout_s=20) as cluster:  # which waits for the coordinator
+        assert set(commit_offsets(cluster, "billing", {TopicPartition("orders", 0): 0}).values()) == {0}
     producer = Producer({"bootstrap.servers": servers, "enable.idempotence": True})
     producer.produce("orders", b"one")
     assert producer.flush(20) == 0

@@ -49,7 +49,7 @@ def test_users_and_quotas(bootstrap: str, capsys: pytest.CaptureFixture[str], tm
     user, limits = {"user": "eve", "mechanisms": ["SCRAM-SHA-512"]}, {"producer_byte_rate": 1000.0}
     for line, rows in (
         (f"users add eve --password-file {tmp_path}/secret", [{**user, "done": "added"}]),
-        ("users delete eve", [{**user, "done": "deleted"}]),
+        ("users delete eve --yes", [{**user, "done": "deleted"}]),
         ("quotas set user=eve producer_byte_rate=1000", [{"entity": {"user": "eve"}, "quotas": limits, "done": "set"}]),
     ):
         assert one_value(capsys, bootstrap, line) == (0, rows), line

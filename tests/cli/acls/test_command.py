@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from tests.brokers import running_broker
-from tests.cli.conftest import run_tool
+from tests.cli.conftest import Tool, run_tool
 
 Done = Callable[..., str]
 SEEN_S_MAX = 30.0  # Apache Kafka answers before it shows what it did
@@ -58,10 +58,10 @@ def test_acls_are_added_listed_and_removed(done: Done, topic: str) -> None:
 
     one = ("--principal", "alice", "--operation", "write", "--topic", topic)
     assert done("acls", "remove", *one, "--dry-run") == f"would remove allow User:alice write on topic {topic}\n"
-    assert done("acls", "remove", *one) == f"removed allow User:alice write on topic {topic}\n"
+    assert done("acls", "remove", "--yes", *one) == f"removed allow User:alice write on topic {topic}\n"
     until_listed(done, topic, ["deny User:bob 10.0.0.7 read prefixed", *of_alice[1:]])
-    assert done("acls", "remove", "--topic", topic).count("removed allow User:alice") == 2
-    done("acls", "remove", "--deny", "--principal", "bob", "--topic", topic[:-1], "--prefixed")
+    assert done("acls", "remove", "--yes", "--topic", topic).count("removed allow User:alice") == 2
+    done("acls", "remove", "--yes", "--deny", "--principal", "bob", "--topic", topic[:-1], "--prefixed")
     until_listed(done, topic, [])
 
 
@@ -72,7 +72,7 @@ def test_resources_and_operations_that_the_client_library_has_no_name_for(done: 
     deadline_s = monotonic() + SEEN_S_MAX
     while "two-phase-commit" not in done("acls", "list", "--principal", "ops"):
         assert monotonic() < deadline_s
-    assert done("acls", "remove", "--principal", "ops").count("removed") == 2
+    assert done("acls", "remove", "--yes", "--principal", "ops").count("removed") == 2
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,13 @@ def test_programs_hear_what_was_done(done: Done, topic: str) -> None:
     assert json.loads(done("acls", "add", *words)) == [{**row, "done": "added"}]
     until_listed(done, topic, ["allow User:alice * read literal"])
     assert json.loads(done("acls", "remove", "--dry-run", *words)) == [{**row, "done": "would remove"}]
-    assert json.loads(done("acls", "remove", *words)) == [{**row, "done": "removed"}]
+    assert json.loads(done("acls", "remove", "--yes", *words)) == [{**row, "done": "removed"}]
+
+
+def test_nothing_is_removed_without_a_yes(tool: Tool, done: Done, topic: str) -> None:
+    done("acls", "add", "--principal", "alice", "--topic", topic, "--operation", "read")
+    until_listed(done, topic, ["allow User:alice * read literal"])
+    refused = tool("acls", "remove", "--topic", topic)
+    told = f"remove the ACL allow User:alice read on topic {topic}? Without a terminal to ask at it takes --yes"
+    assert (refused.returncode, refused.stderr) == (2, f"moldau acls: {told}; nothing was done\n")
+    assert shown(done, topic) == ["allow User:alice * read literal"]

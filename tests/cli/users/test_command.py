@@ -22,7 +22,7 @@ SEEN_S_MAX = 30.0  # Apache Kafka answers before it shows what it did
 def user(tool: Tool) -> Iterator[str]:
     name = f"alice-{uuid.uuid4().hex[:8]}"
     yield name
-    tool("users", "delete", name)
+    tool("users", "delete", "--yes", name)
 
 
 @pytest.fixture
@@ -55,9 +55,11 @@ def test_users_are_added_listed_changed_and_deleted(tool: Tool, done: Done, user
     told = done("users", "password", user, "--password-file", "-", stdin="another\n")
     assert told == f"changed {user} SCRAM-SHA-256 SCRAM-SHA-512\n"
     until_listed(tool, user, {"SCRAM-SHA-256": 8192, "SCRAM-SHA-512": 4096})
-    assert done("users", "delete", user, "--mechanism", "SCRAM-SHA-256") == f"deleted {user} SCRAM-SHA-256\n"
+    assert done("users", "delete", "--yes", user, "--mechanism", "SCRAM-SHA-256") == f"deleted {user} SCRAM-SHA-256\n"
     until_listed(tool, user, {"SCRAM-SHA-512": 4096})
-    assert done("users", "delete", user) == f"deleted {user} SCRAM-SHA-512\n"
+    refused = tool("users", "delete", user)
+    assert (refused.returncode, "it takes --yes; nothing was done" in refused.stderr) == (2, True)
+    assert done("users", "delete", "--yes", user) == f"deleted {user} SCRAM-SHA-512\n"
     until_listed(tool, user, {})
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from moldau.cli.acls.words import Acl, Filter, acl_of, acls, filters
 from moldau.cli.failures import FAILED, OK, CommandFailed, UsageError
 from moldau.cli.output import Change, print_changes, print_rows
+from moldau.cli.questions import ask
 from moldau.cli.wire import open_cluster, refusal
 from moldau.client.cluster import Cluster
 from moldau.core.errors import ErrorCode
@@ -62,12 +63,20 @@ def remove_acls(options: Namespace) -> int:
     if wanted == [EVERYTHING] and not options.all:
         raise UsageError("that would remove every ACL; say which are meant, or --all")
     with open_cluster(options) as client:
-        found = described(client, wanted) if options.dry_run else deleted(client, wanted)
-    if not found:
-        raise CommandFailed("there is no such ACL; `moldau acls list` shows what there is")
+        found = described(client, wanted)
+        if not found:
+            raise CommandFailed("there is no such ACL; `moldau acls list` shows what there is")
+        if not options.dry_run:
+            ask(question(found), yes=options.yes)
+            found = deleted(client, wanted)
     done = "would remove" if options.dry_run else "removed"
     print_changes([Change({**acl.row(), "done": done}, f"{done} {acl}") for acl in found], output=options.output)
     return OK
+
+
+def question(found: Sequence[Acl]) -> str:
+    many = f"{len(found)} ACLs, such as" if len(found) > 1 else "the ACL"
+    return f"remove {many} {found[0]}?"
 
 
 def described(client: Cluster, wanted: Iterable[Filter]) -> list[Acl]:

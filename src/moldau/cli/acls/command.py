@@ -10,6 +10,7 @@ from moldau.cli.actions import ImportedAction, action_parser, run_action
 from moldau.cli.completion.kinds import GROUP, TOPIC, TRANSACTIONAL_ID
 from moldau.cli.connection import add_connection_options
 from moldau.cli.output import add_output_option
+from moldau.cli.questions import add_yes_option
 
 WORK = "moldau.cli.acls.acting"
 EXAMPLES = """\
@@ -43,6 +44,7 @@ def parse(arguments: list[str]) -> Namespace:
     removing.set_defaults(action=ImportedAction(WORK, "remove_acls"))
     removing.add_argument("--all", action="store_true", help="every ACL there is, if nothing else is said")
     removing.add_argument("--dry-run", action="store_true", help="only show which they are")
+    add_yes_option(removing)
     for action in (listing, adding, removing):
         add_meaning(action, is_adding=action is adding)
         add_output_option(action)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from moldau.cli.failures import OK, CommandFailed
 from moldau.cli.output import Change, print_changes, print_rows
+from moldau.cli.questions import ask
 from moldau.cli.users.passwords import new_password
 from moldau.cli.wire import open_cluster, refusal
 from moldau.client.cluster import Cluster
@@ -66,6 +67,7 @@ def change_password(options: Namespace) -> int:
 def delete_user(options: Namespace) -> int:
     with open_cluster(options) as client:
         wanted = chosen(client, options)
+        ask(f"delete {names_of(wanted)} of user {options.user}, who then can't log in by it?", yes=options.yes)
         alter(client, options.user, [ScramCredentialDeletion(options.user, each) for each in sorted(wanted)])
     return told("deleted", wanted, None, options)
 

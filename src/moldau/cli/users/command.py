@@ -8,6 +8,7 @@ from moldau.cli.actions import ImportedAction, action_parser, run_action
 from moldau.cli.completion.kinds import USER
 from moldau.cli.connection import add_connection_options
 from moldau.cli.output import add_output_option
+from moldau.cli.questions import add_yes_option
 from moldau.cli.users.passwords import add_password_options
 
 WORK = "moldau.cli.users.acting"
@@ -54,6 +55,7 @@ def parse(arguments: list[str]) -> Namespace:
     deleting.set_defaults(action=ImportedAction(WORK, "delete_user"))
     deleting.add_argument("user", metavar=USER, type=user_name)
     deleting.add_argument("--mechanism", choices=MECHANISMS, help="default: all that the user has")
+    add_yes_option(deleting)
     for action in (listing, adding, changing, deleting):
         add_output_option(action)
         add_connection_options(action)
