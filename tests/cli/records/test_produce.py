@@ -247,6 +247,7 @@ def test_a_header_whose_name_would_be_cut(done: Done, tool: Tool, topic: str) ->
     ("options", "complaint"),
     [
         (("-F", "/no/such/file"), "cannot read /no/such/file: No such file or directory"),
+        (("-F", "/tmp"), "cannot read /tmp: Is a directory"),
         (("-K", r"\q"), r"unknown escape \q"),
         (("-F", "/"), "cannot read /: Is a directory"),
         (("--timestamp", "soon"), "--timestamp: 'soon' is no time"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import stat
@@ -113,12 +112,10 @@ def check_files(names: Iterable[str]) -> None:
     for name in names:
         if name != STANDARD_INPUT:
             try:
-                mode = os.stat(name).st_mode
-                if stat.S_ISDIR(mode):
-                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 # A pipe is not tried: to leave it again would end whoever writes to it.
-                if not stat.S_ISFIFO(mode):
-                    os.close(os.open(name, os.O_RDONLY))
+                if not stat.S_ISFIFO(os.stat(name).st_mode):
+                    with open(name, "rb", buffering=0):  # which refuses a folder, too
+                        pass
             except OSError as wrong:
                 raise UsageError(f"cannot read {name}: {wrong.strerror}") from None
 
