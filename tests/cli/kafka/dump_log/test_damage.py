@@ -143,7 +143,6 @@ def test_aborted_transactions(capsys: pytest.CaptureFixture[str], tmp_path: Path
             2,
             "unknown option --offset-decoder; did you mean --offsets-decoder?",
         ),
-        (("--files", "a.log", "--remote-log-metadata-decoder"), 2, "--remote-log-metadata-decoder is not supported"),
         (("--files", "a.log", "--key-decoder-class", "my.Decoder"), 2, "unknown decoder 'my.Decoder'"),
         (("--files", "a.log", "--key-decoder-class", "no_module:f"), 2, "No module named 'no_module'"),
         (("--files", "/nowhere/00000000000000000000.log"), 1, "cannot read /nowhere/00000000000000000000.log"),

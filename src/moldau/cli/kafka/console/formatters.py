@@ -18,6 +18,7 @@ Formatter = Callable[[FetchedRecord], bytes]
 
 NEW_PACKAGE = "org.apache.kafka.tools.consumer."
 OLD_PACKAGES = ("kafka.tools.", "kafka.coordinator.group.GroupMetadataManager$", "kafka.coordinator.transaction.")
+REMOTE_PACKAGE = "org.apache.kafka.server.log.remote.metadata.storage.serialization."
 SHARE_PACKAGE = "group.share."
 SHARE_GROUP_RECORDS = range(10, 16)
 NO_TIMESTAMP = -1
@@ -158,6 +159,16 @@ def _share_state(_properties: Mapping[str, str]) -> Formatter:
     return decoder(share_state_schemas())
 
 
+def _remote_log(_properties: Mapping[str, str]) -> Formatter:
+    from moldau.cli.kafka.dump_log.remote_log import shown
+
+    def show(record: FetchedRecord) -> bytes:
+        text = shown(memoryview(record.value or b""))
+        return f"partition: {record.partition}, offset: {record.offset}, value: {text}\n".encode()
+
+    return show
+
+
 KINDS: dict[str, Callable[[Mapping[str, str]], Formatter]] = {
     "DefaultMessageFormatter": DefaultFormatter,
     "LoggingMessageFormatter": _logging,
@@ -168,4 +179,5 @@ KINDS: dict[str, Callable[[Mapping[str, str]], Formatter]] = {
     "TransactionLogMessageFormatter": _transactions,
     "ShareGroupMessageFormatter": _share_groups,
     "ShareGroupStateMessageFormatter": _share_state,
+    f"{REMOTE_PACKAGE}RemoteLogMetadataSerde$RemoteLogMetadataFormatter": _remote_log,
 }

@@ -69,6 +69,6 @@ _TOPICS = {
     "offsets": "__consumer_offsets",
     "transaction-log": "__transaction_state",
     "cluster-metadata": "Apache Kafka's __cluster_metadata",
-    "remote-log-metadata": "Apache Kafka's __remote_log_metadata (refused)",
+    "remote-log-metadata": "Apache Kafka's __remote_log_metadata",
     "share-group-state": "Apache Kafka's __share_group_state",
 }

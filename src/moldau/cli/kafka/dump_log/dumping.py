@@ -6,7 +6,7 @@ import os
 import sys
 from argparse import Namespace
 
-from moldau.cli.failures import FAILED, OK, UsageError
+from moldau.cli.failures import FAILED, OK
 from moldau.cli.kafka.dump_log.command import STRING_DECODER
 from moldau.cli.kafka.dump_log.decoding import Parser, decoder_named, parser_of
 from moldau.cli.kafka.dump_log.findings import Damaged, Findings
@@ -80,11 +80,6 @@ def _log_options(options: Namespace) -> LogOptions:
 
 
 def _parser(options: Namespace) -> tuple[Parser, bool]:
-    if options.remote_log_metadata_decoder:
-        raise UsageError(
-            "--remote-log-metadata-decoder is not supported: it is for Apache Kafka's tiered storage; for bytes, add"
-            " --value-decoder-class org.apache.kafka.tools.api.DefaultDecoder instead"
-        )
     found = _of_internal_topic(options)
     if found is not None:
         return found, True
@@ -98,6 +93,7 @@ def _of_internal_topic(options: Namespace) -> Parser | None:
         options.offsets_decoder,
         options.transaction_log_decoder,
         options.cluster_metadata_decoder,
+        options.remote_log_metadata_decoder,
         options.share_group_state_decoder,
     )
     if not any(wanted):
@@ -110,4 +106,8 @@ def _of_internal_topic(options: Namespace) -> Parser | None:
         return topics.CoordinatorParser(topics.transaction_schemas())
     if options.cluster_metadata_decoder:
         return topics.cluster_metadata
+    if options.remote_log_metadata_decoder:
+        from moldau.cli.kafka.dump_log.remote_log import remote_log_metadata
+
+        return remote_log_metadata
     return topics.CoordinatorParser(topics.share_state_schemas())
