@@ -120,6 +120,21 @@ def test_a_script_without_a_counterpart_says_what_there_is(capsys: pytest.Captur
     assert name not in TOOLS
 
 
+@pytest.mark.parametrize("name", ["topics", "groups", "acls"])
+def test_a_script_tells_of_its_own_options(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """And so does whoever asks behind where the cluster is; by our name it is our actions."""
+    for words in ([f"kafka-{name}.sh"], ["help", f"kafka-{name}.sh"], ["-b", "a:1", f"kafka-{name}", "-b", "a:1"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *([] if words[0] == "help" else ["--help"])])
+        assert ended.value.code == 0
+        assert "--list" in capsys.readouterr().out.split("options:")[0]
+    with pytest.raises(SystemExit):
+        main([name, "--bootstrap-server", "a:1", "--help"])
+    assert "ACTION" in capsys.readouterr().out
+    assert main([f"kafka-{name}.sh"]) == 2
+    assert "--list" in capsys.readouterr().err
+
+
 def test_an_argument_that_is_no_text_is_one_line() -> None:
     finished = subprocess.run([*command("topics", "create"), b"caf\xe9"], capture_output=True, check=False)
     assert finished.returncode == 2

@@ -51,6 +51,13 @@ def test_a_class_runs_its_tool(folder: Path, bootstrap: str, name: str) -> None:
     assert done.stdout.startswith("Querying brokers for log directories information\n")
 
 
+def test_the_help_of_a_script_is_of_its_options(folder: Path, bootstrap: str) -> None:
+    """Not of the actions that our tool of the same name has."""
+    for words in (("kafka-topics.sh",), ("kafka-run-class.sh", "kafka.admin.TopicCommand")):
+        done = run(folder, bootstrap, *words, "--help")
+        assert (done.returncode, "--partition-size-limit-per-response" in done.stdout) == (0, True)
+
+
 def test_a_class_that_nobody_knows(folder: Path, bootstrap: str) -> None:
     done = run(folder, bootstrap, "kafka-run-class.sh", "kafka.tools.None")
     told = "moldau has no tool for the class kafka.tools.None; see: moldau help\n"

@@ -59,12 +59,12 @@ def _main(arguments: list[str]) -> int:
     if name not in TOOLS:
         raise UsageError(f"unknown command {rest[0]!r}{meant(rest[0], ['start', *TOOLS])}; see: moldau help")
     more, words = split_leading(words)
-    module = module_of(name, words)
+    module = module_of(name, words, is_script=rest[0] != name)
     if VERSION in words[:1] or (VERSION in words and module == TOOLS[name].kafka):
         print(version())
         return OK
-    # Behind an action, whose parser takes them.
-    first = 0 if not words or words[0].startswith("-") else 1
+    # Behind an action, whose parser takes them, or the question which actions there are.
+    first = 0 if not words or (words[0].startswith("-") and words[0] not in HELP) else 1
     given = [*words[:first], *leading, *more, *words[first:]]
     return run_tool(name, lambda: command_of(module)(given), output=asked_output(given))
 

@@ -121,7 +121,7 @@ def scripts() -> dict[str, str]:
     found = {}
     for name in kafka_tools():
         for each in (name, *(old for old, new in ALIASES.items() if new == name)):
-            found[f"kafka-{each}.sh"] = _script(f'exec {_command(name)} "$@"')
+            found[f"kafka-{each}.sh"] = _script(f'exec {_command(each)} "$@"')
     if ELECTION in kafka_tools():
         found[f"kafka-{PREFERRED}.sh"] = _script(_preferred())
     found["kafka-run-class.sh"] = _script("\n".join(_run_class()))
@@ -133,7 +133,8 @@ def _script(body: str) -> str:
 
 
 def _command(name: str) -> str:
-    return f"{shlex.quote(sys.executable)} -m moldau {name}"
+    """By the script's name, for its own help."""
+    return f"{shlex.quote(sys.executable)} -m moldau kafka-{name}.sh"
 
 
 def _preferred() -> str:

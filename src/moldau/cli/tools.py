@@ -154,9 +154,13 @@ def tool_name(word: str) -> str:
     return ALIASES.get(name, name)
 
 
-def module_of(name: str, words: Sequence[str]) -> str:
+def module_of(name: str, words: Sequence[str], *, is_script: bool = False) -> str:
+    """By a script's name its options are meant, be it that none is given or that they are asked for."""
     tool = TOOLS[name]
-    speaks_kafka = bool(words) and words[0].startswith("--") and words[0] not in HELP
+    first = words[0] if words else ""
+    speaks_kafka = first.startswith("--") and first not in HELP
+    if is_script:
+        speaks_kafka = not first or first.startswith("-")
     module = tool.kafka if tool.kafka and (speaks_kafka or tool.module is None) else tool.module
     assert module is not None, "every tool has a module"
     return module

@@ -13,7 +13,9 @@ ONE_ACTION = "Command must include exactly one action: --list, --describe, --cre
 
 
 def failed(name: str, message: str, *, with_help: bool = False) -> str:
-    return f"moldau {name}: {message}{f'; see: moldau {name} --help' if with_help else ''}\n"
+    """`moldau topics --help` tells of our own actions."""
+    script = "kafka-topics" if name == "topics" else name
+    return f"moldau {name}: {message}{f'; see: moldau {script} --help' if with_help else ''}\n"
 
 
 @pytest.mark.parametrize(

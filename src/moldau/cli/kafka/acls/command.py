@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 
 def parse(arguments: list[str]) -> Namespace:
     parser = Parser(
-        prog="moldau acls", description="This tool helps to manage acls on kafka.", epilog=EXAMPLES, add_help=True
+        prog="moldau kafka-acls", description="This tool helps to manage acls on kafka.", epilog=EXAMPLES, add_help=True
     )
     actions = parser.add_argument_group("actions, of which one is needed")
     actions.add_argument("--list", action="store_true", help="the ACLs there are, or those of resources")

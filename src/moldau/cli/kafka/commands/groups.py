@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parse(arguments: list[str]) -> Namespace:
-    parser = Parser(prog="moldau groups", description="Groups of every kind, by name.", epilog=EXAMPLES)
+    parser = Parser(prog="moldau kafka-groups", description="Groups of every kind, by name.", epilog=EXAMPLES)
     parser.add_argument("--list", action="store_true", required=True, help="the groups there are")
     parser.add_argument(
         "--group-type", metavar="TYPE", type=str.lower, choices=[each.lower() for each in TYPES], help="only of this"

@@ -40,7 +40,7 @@ TAKEN_BY = {
 
 def parse(arguments: list[str]) -> Namespace:
     parser = Parser(
-        prog="moldau topics",
+        prog="moldau kafka-topics",
         description="Create, delete, describe, or change a topic, by the options of kafka-topics.sh.",
         epilog=EXAMPLES,
         allow_abbrev=False,
