@@ -12,6 +12,9 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 import moldau
+from moldau.client.cluster import Cluster
+from moldau.client.groups.committed import commit_offsets
+from moldau.core.ids import TopicPartition as Place
 from tests.cli.conftest import run_tool
 from tests.cli.monitors import file_of, running
 
@@ -44,12 +47,9 @@ def world(folder: Path) -> Iterator[World]:
 def _leave_a_group_behind(servers: str) -> None:
     """One that committed the same offset twice and is gone: it is in trouble."""
     _send(servers, "once", 10)
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": STUCK, "enable.auto.commit": False})
-    try:
+    with Cluster(servers, client_id="test", timeout_s=20) as cluster:  # which waits for the coordinator
         for _ in range(2):
-            consumer.commit(offsets=[TopicPartition(TOPIC, 0, 1)], asynchronous=False)
-    finally:
-        consumer.close()
+            assert set(commit_offsets(cluster, STUCK, {Place(TOPIC, 0): 1}).values()) == {0}
 
 
 def _send(servers: str, client_id: str, count: int) -> None:
