@@ -303,3 +303,13 @@ def test_bodies_that_are_refused(body: object, code: int) -> None:
     with pytest.raises(ApiError) as refused:
         schema_body(body)
     assert refused.value.code == code
+
+
+def test_types_of_other_registries_are_kept_and_refused() -> None:
+    """Their ids are taken, and what one says of them is one clear line."""
+    other = StoredSchema("a", 1, 7, "struct A {}", "THRIFT")
+    state = state_of(other)
+    assert decide_registration(state, avro("b", INT), ()).reply.id == 8
+    with pytest.raises(ApiError, match="Invalid schema type THRIFT") as refused:
+        source_of(state, other)
+    assert refused.value.code == 42_201

@@ -30,6 +30,7 @@ def test_answers_have_the_registrys_media_type(registry: RunningRegistry) -> Non
         ("GET", "/subjects/none/versions/first", None, 422, 42_202),
         ("GET", "/schemas/ids/999999", None, 404, 40_403),
         ("GET", "/schemas/ids/x", None, 404, 404),
+        ("GET", f"/schemas/ids/{'9' * 5_000}", None, 404, 404),
         ("GET", "/schemas/guids/x", None, 404, 40_403),
         ("POST", "/subjects/none", INT, 404, 40_401),
         ("POST", "/subjects/a/versions", {"schema": "{"}, 422, 42_201),

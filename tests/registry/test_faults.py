@@ -200,13 +200,19 @@ def test_a_member_that_says_nonsense_ends_no_election(bootstrap: str) -> None:
 def test_members_that_cannot_be_read_are_never_chosen() -> None:
     good = Identity("a", 1)
     said = [("1", b"{}"), ("2", b"[]"), ("3", b"\xff"), ("4", good.encoded()), ("5", b'{"host":"b","port":null}')]
+    said += [("6", b'{"host":"b","port":1e999}'), ("7", b'{"host":"b","port":65536}'), ("8", b'{"host":"a b","port":1}')]
     assert readable(said) == {"4": good}
 
 
 @pytest.mark.parametrize(
     "poison",
-    [{"md5": 5}, {"metadata": ["a"]}, {"references": [{"name": 1, "subject": "a", "version": 1}]}],
-    ids=["md5", "metadata", "references"],
+    [
+        {"md5": 5},
+        {"metadata": ["a"]},
+        {"references": [{"name": 1, "subject": "a", "version": 1}]},
+        {"id": float("inf")},
+    ],
+    ids=["md5", "metadata", "references", "infinite"],
 )
 def test_a_record_that_nobody_can_use_is_passed_over(bootstrap: str, poison: dict[str, object]) -> None:
     async def check() -> None:

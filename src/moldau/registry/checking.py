@@ -42,7 +42,8 @@ class Source:
 
 
 def source_of(state: State, schema: StoredSchema) -> Source:
-    if schema.type not in set(SchemaType):
+    """Raises 42201."""
+    if schema.type not in set(SchemaType):  # registries of others may have more of them
         raise refusals.invalid_schema(f"Invalid schema type {schema.type}")
     return Source(
         SchemaType(schema.type), schema.text, referenced(state, context_of(schema.subject), schema.references)

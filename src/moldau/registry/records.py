@@ -162,7 +162,7 @@ def decoded(key: bytes | None, value: bytes | None, *, timestamp_ms: int = 0) ->
             return Entry(found, _schema(found, content, timestamp_ms))
         shapes.shaped(content, VALUES.get(type(found), dict))
         return Entry(found, content)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as wrong:
         raise Unreadable(f"{(key or b'')[:200]!r}: {wrong}") from None
 
 

@@ -24,6 +24,7 @@ from moldau.web.requests import flag, path_value
 
 FORM = (("format", TEXT),)
 VERSION = "/subjects/{subject}/versions/{version}"
+ID_CHARS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Reading:
     def _places(self, request: Request) -> list[StoredSchema]:
         """Versions with this id: in the context of the subject that is named, or wherever that subject is."""
         text = path_value(request, "id")
-        if not text.isascii() or not text.isdecimal() or int(text) > INT_MAX:
+        if not text.isascii() or not text.isdecimal() or len(text) > ID_CHARS_MAX or int(text) > INT_MAX:
             raise ApiError(404, "HTTP 404 Not Found")
         schema_id, state = int(text), self.api.state
         named = QualifiedSubject.parse(request.query_params.get("subject", ""))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -35,6 +36,7 @@ PROTOCOL_TYPE, PROTOCOL = "sr", "v0"
 DUPLICATE_URLS = 1
 RETRY_S = 0.5
 NOBODY = ""
+HOST = re.compile(r"[A-Za-z0-9._:%\[\]-]{1,255}")
 
 LOGGER = logging.getLogger(__name__)
 
@@ -74,10 +76,13 @@ class Identity:
 
 
 def identity_of(fields: Mapping[str, Any]) -> Identity:
-    """Raises ValueError, KeyError, TypeError or AttributeError."""
+    """Raises ValueError, KeyError, TypeError, AttributeError or OverflowError."""
+    host, port = str(fields["host"]), int(fields["port"])
+    if not HOST.fullmatch(host) or not 0 < port < 1 << 16:
+        raise ValueError(f"nobody can be asked at {host[:255]!r}, port {port}")
     return Identity(
-        str(fields["host"]),
-        int(fields["port"]),
+        host,
+        port,
         bool(fields.get("master_eligibility", True)),
         str(fields.get("scheme") or "http"),
         bool(fields.get("leader", False)),
@@ -90,7 +95,7 @@ def readable(said: Iterable[tuple[str, bytes]]) -> dict[str, Identity]:
     for member_id, metadata in said:
         try:
             found[member_id] = identity_of(json.loads(metadata))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as wrong:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as wrong:
             LOGGER.warning("passed over member %s of the group, whose words can't be read: %r", member_id, wrong)
     return found
 

@@ -45,41 +45,45 @@ class TopicReader(threading.Thread):
         """Whether the topic is another one than was read, after which nothing more is."""
         self._cluster = cluster
         self._take = take
+        self._position = EARLIEST
         self._ended = threading.Event()
 
     def end(self) -> None:
         self._ended.set()
 
     def run(self) -> None:
-        position = EARLIEST
         while not self._ended.is_set() and not self.is_cut:
             try:
-                if position < 0:
-                    position = bound(self._cluster, self.place, EARLIEST)
-                position = self._read(position)
+                if self._position < 0:
+                    self._position = bound(self._cluster, self.place, EARLIEST)
+                self._read()
             except (NoAnswer, Refused, OSError, ProtocolViolation, Unsupported) as wrong:
                 self._tell(str(wrong))
                 self._ended.wait(RETRY_S)
+            except Exception as wrong:  # without this thread nothing that is written would ever be seen
+                LOGGER.exception("reading %s failed at offset %d", self.place, self._position)
+                self._tell(repr(wrong))
+                self._ended.wait(RETRY_S)
         self._cluster.close()
 
-    def _read(self, position: int) -> int:
-        """Until it fails, or is to end; gives where to go on."""
+    def _read(self) -> None:
+        """Until it fails, or is to end; what was taken is not read again."""
         reader = Reader(self._cluster, decode=read_partition, isolation=READ_COMMITTED)
-        reader.add({self.place: position})
+        reader.add({self.place: self._position})
         unled = 0
         try:
             while not self._ended.is_set():
                 event = reader.next(timeout_s=WAIT_S)
                 if isinstance(event, Failed) and event.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    return self._inside(position)
+                    return self._go_inside()
                 if isinstance(event, Failed):
                     self._tell(f"{self.place} cannot be read: {event.told}")
                     self._ended.wait(RETRY_S)
-                    return position
+                    return None
                 if isinstance(event, Read):
                     self.failure = None
-                    position = event.next_offset
                     self._take(Batch(readable(event.records), event.next_offset))
+                    self._position = event.next_offset
                 elif reader.lost is not None:
                     self._tell(str(reader.lost))
                 elif reader.is_asking_for(self.place):  # nothing new is no failure
@@ -88,15 +92,15 @@ class TopicReader(threading.Thread):
                     self._tell(f"{self.place} has no leader, or is not there")
         finally:
             reader.close()
-        return position
+        return None
 
-    def _inside(self, position: int) -> int:
-        """Where to go on from a place that the log does not have."""
+    def _go_inside(self) -> None:
+        """From a place that the log does not have."""
         start = bound(self._cluster, self.place, EARLIEST)
-        if position >= start:
-            self._tell(CUT.format(position))
+        if self._position >= start:
+            self._tell(CUT.format(self._position))
             self.is_cut = True
-        return max(position, start)
+        self._position = max(self._position, start)
 
     def _tell(self, failure: str) -> None:
         if failure != self.failure:
