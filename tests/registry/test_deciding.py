@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from starlette.requests import Request
 
 from moldau.registry.bodies import SchemaBody, config_body, schema_body
-from moldau.registry.checking import source_of
+from moldau.registry.checking import Checker, Source, source_of
 from moldau.registry.deciding.deleting import decide_subject_deletion, decide_version_deletion
 from moldau.registry.deciding.registering import Candidate, completed, decide_registration
 from moldau.registry.deciding.settings import decide_config, decide_context_deletion, decide_mode, decide_mode_deletion
@@ -26,6 +29,7 @@ from moldau.registry.records import (
     decoded,
     encoded,
 )
+from moldau.registry.serving.showing import NAMES_MAX, page
 from moldau.registry.state import State
 from moldau.schemas.model import Reference, SchemaType
 from moldau.web.errors import ApiError
@@ -313,3 +317,34 @@ def test_types_of_other_registries_are_kept_and_refused() -> None:
     with pytest.raises(ApiError, match="Invalid schema type THRIFT") as refused:
         source_of(state, other)
     assert refused.value.code == 42_201
+
+
+def test_a_level_that_somebody_left_open_is_the_default() -> None:
+    state = state_of(Entry(ConfigKey("a"), {"subject": "a", "compatibilityLevel": None, "normalize": True}))
+    assert state.config("a") == {"compatibilityLevel": "BACKWARD", "normalize": True}
+
+
+@pytest.mark.parametrize(("level", "looked_at"), [("NONE", []), ("BACKWARD", [3]), ("FULL_TRANSITIVE", [3, 2, 1])])
+def test_only_versions_that_the_level_looks_at_cost_something(level: str, looked_at: list[int]) -> None:
+    """A subject may have thousands, each with references that are followed on the event loop."""
+    versions, found = [StoredSchema("a", number, number, INT) for number in (1, 2, 3)], []
+
+    def source(stored: StoredSchema) -> Source:
+        found.append(stored.version)
+        return source_of(state_of(), stored)
+
+    async def check() -> list[str]:
+        checker = Checker()
+        try:
+            return await checker.problems(await checker.parse(source_of(state_of(), A1)), level, versions, source)
+        finally:
+            checker.close()
+
+    assert asyncio.run(check()) == []
+    assert found == looked_at
+
+
+@pytest.mark.parametrize(("query", "end"), [(b"offset=5&limit=2", 7), (b"offset=5", 5 + NAMES_MAX)])
+def test_a_page_looks_no_further_than_its_end(query: bytes, end: int) -> None:
+    request = Request({"type": "http", "query_string": query, "headers": []})
+    assert page(request, itertools.count()) == [*range(5, end)]

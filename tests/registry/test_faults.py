@@ -200,7 +200,8 @@ def test_a_member_that_says_nonsense_ends_no_election(bootstrap: str) -> None:
 def test_members_that_cannot_be_read_are_never_chosen() -> None:
     good = Identity("a", 1)
     said = [("1", b"{}"), ("2", b"[]"), ("3", b"\xff"), ("4", good.encoded()), ("5", b'{"host":"b","port":null}')]
-    said += [("6", b'{"host":"b","port":1e999}'), ("7", b'{"host":"b","port":65536}'), ("8", b'{"host":"a b","port":1}')]
+    said += [("6", b'{"host":"b","port":1e999}'), ("7", b'{"host":"b","port":65536}')]
+    said += [("8", b'{"host":"a b","port":1}'), ("9", b'{"host":"","port":1}')]
     assert readable(said) == {"4": good}
 
 

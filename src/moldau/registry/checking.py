@@ -165,16 +165,19 @@ class Checker:
             parsed = await self.parse(source)
             return await self._in_thread(lambda: parsed.formatted(form))
 
-    async def problems(self, new: ParsedSchema, level: str, previous: Sequence[tuple[int, Source]]) -> list[str]:
+    async def problems(
+        self, new: ParsedSchema, level: str, previous: Sequence[StoredSchema], sources: Callable[[StoredSchema], Source]
+    ) -> list[str]:
         """Why the level forbids the schema beside earlier ones, which come from the first to the latest."""
         if level == "NONE" or not previous:
             return []
         chosen = reversed(previous) if level.endswith("_TRANSITIVE") else previous[-1:]
-        for version, source in chosen:
+        for each in chosen:
+            source = sources(each)  # one by one: of thousands with references that takes a second
             old = await self.parse(source)
             found = await self._in_thread(lambda old=old: explained(new, old, level.partition("_")[0]))  # type: ignore[misc]
             if found:
-                return [*found, f"{{oldSchemaVersion: {version}}}", f"{{oldSchema: '{source.text}'}}",
+                return [*found, f"{{oldSchemaVersion: {each.version}}}", f"{{oldSchema: '{source.text}'}}",
                         f"{{validateFields: 'false', compatibility: '{level}'}}"]  # fmt: skip
         return []
 

@@ -188,6 +188,6 @@ def _set(settings: dict[str | None, T], key: str | None, value: T | None) -> Non
 
 
 def _fields(value: Settings | StoredSchema) -> Settings:
-    """Of settings, without what says whose they are."""
+    """Of settings, without what says whose they are, and what they leave open."""
     assert not isinstance(value, StoredSchema), "the key says so"
-    return {name: each for name, each in value.items() if name not in {"subject", "offset", "ts"}}
+    return {name: each for name, each in value.items() if each is not None and name not in {"subject", "offset", "ts"}}

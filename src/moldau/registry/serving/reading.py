@@ -67,24 +67,24 @@ class Reading:
         return [each.value for each in (SchemaType.JSON, SchemaType.PROTOBUF, SchemaType.AVRO)]
 
     async def schemas(self, request: Request) -> list[dict[str, Any]]:
-        deleted, latest = flag(request, "deleted"), flag(request, "latestOnly")
         rule_type = request.query_params.get("ruleType", "")
-        found: list[StoredSchema] = []
+        found = (each for each in self._schemas(request) if not rule_type or _has_rule(each, rule_type))
+        return [shown(each) for each in page_of_schemas(request, found)]
+
+    def _schemas(self, request: Request) -> Iterator[StoredSchema]:
+        deleted, latest = flag(request, "deleted"), flag(request, "latestOnly")
         for name in self._names(request, request.query_params.get("subjectPrefix", CONTEXT_WILDCARD)):
             versions = self.api.state.versions(name, deleted=deleted)
-            found += versions[-1:] if latest else versions
-        if rule_type:
-            found = [each for each in found if _has_rule(each, rule_type)]
-        return [shown(each) for each in page_of_schemas(request, found)]
+            yield from versions[-1:] if latest else versions
 
     async def subjects(self, request: Request) -> list[str]:
         deleted, only = flag(request, "deleted"), flag(request, "deletedOnly")
         state = self.api.state
-        return page(request, [
+        return page(request, (
             name
             for name in self._names(request, request.query_params.get("subjectPrefix", CONTEXT_WILDCARD))
             if (not state.has(name) if only else deleted or state.has(name))
-        ])  # fmt: skip
+        ))  # fmt: skip
 
     def _names(self, request: Request, prefix: str) -> Iterator[str]:
         """Of subjects that begin so and may be read; `:*:` is any context."""
@@ -92,7 +92,7 @@ class Reading:
         is_anywhere = prefix.startswith(CONTEXT_WILDCARD)
         beginning = prefix.removeprefix(CONTEXT_WILDCARD)
         for name in self.api.state.names:
-            compared = QualifiedSubject.parse(name).subject if is_anywhere else name
+            compared = QualifiedSubject.parse(name).subject if is_anywhere and beginning else name
             if compared.startswith(beginning) and login.may(Action.READ, name):
                 yield name
 

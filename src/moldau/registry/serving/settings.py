@@ -117,9 +117,10 @@ class SettingsEndpoints:
 
     async def contexts(self, request: Request) -> list[str]:
         login, state = login_of(request), self.api.state
-        used = {context_of(each) for each in state.names if login.may(Action.READ, each)}
         prefix = request.query_params.get("contextPrefix", "")
-        allowed = state.contexts if login.may(Action.READ) else used
+        allowed = state.contexts
+        if not login.may(Action.READ):
+            allowed = {context_of(each) for each in state.names if login.may(Action.READ, each)}
         return page(request, sorted(each for each in {*allowed, DEFAULT_CONTEXT} if each.startswith(prefix)))
 
     async def delete_context(self, request: Request) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, TypeVar
 
 from starlette.requests import Request
@@ -43,13 +44,14 @@ def shown_change(config: Settings) -> Settings:
     return {("compatibility" if name == "compatibilityLevel" else name): each for name, each in config.items()}
 
 
-def page(request: Request, found: Sequence[T], limit_max: int = NAMES_MAX) -> list[T]:
+def page(request: Request, found: Iterable[T], limit_max: int = NAMES_MAX) -> list[T]:
+    """What comes behind it is not looked for."""
     offset, limit = number(request, "offset", default=0), number(request, "limit", default=-1)
     limit = limit if 0 < limit <= limit_max else limit_max
-    return list(found[max(0, offset) : max(0, offset) + limit])
+    return list(islice(found, max(0, offset), max(0, offset) + limit))
 
 
-def page_of_schemas(request: Request, found: Sequence[StoredSchema]) -> list[StoredSchema]:
+def page_of_schemas(request: Request, found: Iterable[StoredSchema]) -> list[StoredSchema]:
     """Fewer than were asked for, where they are large; whoever asks goes on behind them."""
     kept: list[StoredSchema] = []
     size = 0

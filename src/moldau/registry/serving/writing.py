@@ -159,8 +159,9 @@ class Writing:
         if group is not None:
             own = _property(prepared.candidate.metadata, group)
             previous = [each for each in previous if _property(each.metadata, group) == own]
-        sources = [(each.version, source_of(self.api.state, each)) for each in previous]
-        return await self.api.registry.checker.problems(prepared.parsed, config[LEVEL_KEY], sources)
+        return await self.api.registry.checker.problems(
+            prepared.parsed, config[LEVEL_KEY], previous, lambda each: source_of(self.api.state, each)
+        )
 
     async def look_up(self, request: Request) -> dict[str, Any]:
         subject, deleted = self.api.read_subject(request), flag(request, "deleted")
