@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from confluent_kafka import Producer
 
 from tests.brokers import running_broker
-from tests.rest.proxies import BINARY, JSON_V2, Proxy, eventually, running_proxy
+from tests.rest.proxies import BINARY, JSON_V2, V2, Answer, Proxy, eventually, running_proxy
 
 pytestmark = pytest.mark.xdist_group("rest")
 
@@ -28,7 +29,8 @@ def proxy() -> Iterator[Proxy]:
         "request.body.max.bytes": MIB,
         "api.v3.produce.request.size.limit.max.bytes": 100_000,
     }
-    with running_broker("moldau") as bootstrap, running_proxy(bootstrap, properties=limits) as running:
+    broker = running_broker("moldau", properties={"auto.create.topics.enable": "false"})
+    with broker as bootstrap, running_proxy(bootstrap, properties=limits) as running:
         yield running
 
 
@@ -152,3 +154,90 @@ def test_text_that_is_no_text(proxy: Proxy) -> None:
         for kind in (b"STRING", b"JSON"):
             body = b'{"value":{"type":"' + kind + b'","data":' + data + b"}}"
             assert proxy.post(f"{path}/records", body).lines[0]["error_code"] in (200, 400)
+
+
+@contextmanager
+def crowd(ask: Callable[[], Answer], *statuses: int) -> Iterator[None]:
+    """A hundred of a client's requests at a time."""
+    is_over = threading.Event()
+    found: set[int] = set()
+
+    def run() -> None:
+        while not is_over.is_set():
+            found.add(ask().status)
+
+    threads = [threading.Thread(target=run) for _ in range(100)]
+    for each in threads:
+        each.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for each in threads:
+            each.join()
+    assert found == {*statuses}
+
+
+def made_instance(proxy: Proxy, group: str) -> str:
+    made = proxy.post(f"/consumers/{group}", {"consumer.request.timeout.ms": 100}, kind=V2)
+    path = f"/consumers/{group}/instances/{made.json['instance_id']}"
+    wanted = {"partitions": [{"topic": "asked", "partition": 0}]}
+    assert proxy.post(f"{path}/assignments", wanted, kind=V2).status == 204
+    return path
+
+
+def is_answered_soon(proxy: Proxy, path: str) -> bool:
+    """Where a crowd held the threads it was three seconds and more."""
+    time.sleep(1)  # until all of the crowd has asked
+    began_s = time.monotonic()
+    assert proxy.get(path).status == 200
+    return time.monotonic() - began_s < 2
+
+
+def test_a_crowd_at_one_instance_keeps_nobody_from_another(proxy: Proxy) -> None:
+    proxy.create_topic("asked")
+    one, other = made_instance(proxy, "one"), made_instance(proxy, "other")
+    with crowd(lambda: proxy.get(f"{one}/records"), 200, 404):
+        assert is_answered_soon(proxy, f"{other}/assignments")
+        assert proxy.ask("DELETE", one).status == 204, "which all who wait for it hear of"
+
+
+def test_a_crowd_that_writes_nowhere_keeps_nobody_from_asking(proxy: Proxy) -> None:
+    with crowd(lambda: proxy.post("/topics/nowhere.", {"records": [{"value": "AA=="}]}, kind=BINARY), 404):
+        assert is_answered_soon(proxy, "/topics")
+
+
+NO_NAME = "a%00b"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind", "status"),
+    [
+        ("POST", f"/topics/{NO_NAME}", {"records": [{"value": 1}]}, JSON_V2, 400),
+        ("POST", f"{{cluster}}/topics/{NO_NAME}/records", {}, "application/json", 400),
+        ("GET", f"{{cluster}}/topics/named/records?group={NO_NAME}", None, V2, 400),
+        ("GET", f"{{cluster}}/topics/named/records?timeout={'0' * 5_000}", None, V2, 400),
+        ("POST", f"/consumers/{NO_NAME}", {}, V2, 400),
+        ("POST", "{instance}/subscription", {"topics": ["a\0b"]}, V2, 422),
+        ("POST", "{instance}/offsets", {"offsets": [{"topic": "a\0b", "partition": 0, "offset": 1}]}, V2, 422),
+        ("POST", "{cluster}/topics", {"topic_name": "x" * 40_000}, "application/json", 400),
+        (
+            "POST",
+            "{cluster}/topics/named/configs:alter",
+            {"data": [{"name": "retention.ms", "value": "1" * 40_000}]},
+            "application/json",
+            400,
+        ),
+    ],
+)
+def test_names_that_no_message_can_carry(
+    proxy: Proxy, method: str, path: str, body: object, kind: str, status: int
+) -> None:
+    """librdkafka cuts a name at a zero character and takes what is left, and strings have 32,767 bytes at most."""
+    if "named" in path:
+        proxy.post(f"{proxy.cluster}/topics", {"topic_name": "named"})
+    if "{instance}" in path:
+        made = proxy.post("/consumers/g", {}, kind=V2).json["instance_id"]
+        path = path.replace("{instance}", f"/consumers/g/instances/{made}")
+    answer = proxy.ask(method, path.replace("{cluster}", proxy.cluster), body, kind=kind)
+    assert (answer.status, len(answer.content) < 300) == (status, True), answer.content

@@ -37,7 +37,11 @@ class Call:
     session: Session
 
     def name(self, parameter: str) -> str:
-        return path_value(self.request, parameter)
+        """Raises 400 for one that librdkafka would cut short at its zero."""
+        found = path_value(self.request, parameter)
+        if "\0" in found:
+            raise ApiError(400, f"{parameter}: no name has a zero character")
+        return found
 
     def number(self, parameter: str) -> int:
         """404 for what is no number, as for any path that leads nowhere."""

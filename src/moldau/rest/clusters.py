@@ -12,6 +12,7 @@ from moldau.client.connection import Unsupported
 from moldau.client.security import LoginRefused, can_secure, security_of
 from moldau.rest.problems import AUTHENTICATION, KAFKA_BAD_REQUEST, RETRIABLE, UNAVAILABLE, of_kafka
 from moldau.web.errors import ApiError
+from moldau.wire.unencodable import EncodeError
 
 T = TypeVar("T")
 
@@ -93,8 +94,8 @@ class Clusters:
 def _problem(wrong: BaseException) -> BaseException:
     if isinstance(wrong, Refused):
         return of_kafka(wrong.code, str(wrong))
-    if isinstance(wrong, Unsupported):
-        return ApiError(KAFKA_BAD_REQUEST, str(wrong))
+    if isinstance(wrong, Unsupported | EncodeError):
+        return ApiError(KAFKA_BAD_REQUEST, str(wrong).partition(" (version ")[0])
     if isinstance(wrong, NoAnswer):
         if isinstance(wrong.__context__, LoginRefused):
             return ApiError(AUTHENTICATION, "the cluster does not accept this login")

@@ -7,9 +7,10 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from moldau.rest.consuming.consumer import InstanceConsumer
 from moldau.rest.problems import no_instance, too_many
@@ -19,6 +20,7 @@ from moldau.rest.threads import Threads, in_thread
 from moldau.web.errors import ApiError
 
 LOGGER = logging.getLogger(__name__)
+T = TypeVar("T")
 
 SWEEP_S = 1.0
 NAME_CHARS_MAX = 249
@@ -65,6 +67,16 @@ class Instance:
     consumer: InstanceConsumer
     deadline_s: float = 0.0
     uses: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def do(self, threads: Threads, what: Callable[[], T]) -> T:
+        """Of all that ask for one instance one has a thread: the others would only hold more of them to wait."""
+        self.uses += 1  # it does not expire meanwhile
+        try:
+            async with self.turn:
+                return await in_thread(threads.consuming, what)
+        finally:
+            self.uses -= 1
 
 
 class Instances:

@@ -10,7 +10,7 @@ from typing import Any
 from moldau.rest.calls import Json
 from moldau.rest.consuming.instances import Instance
 from moldau.rest.settings import RestSettings
-from moldau.rest.threads import Threads, in_thread
+from moldau.rest.threads import Threads
 
 SLICE_S = 0.1
 
@@ -39,7 +39,7 @@ async def read(
         while True:
             left_s = max(0.0, deadline_s - time.monotonic())
             take = partial(instance.consumer.take, render, bytes_max=most - size, wait_s=min(SLICE_S, left_s))
-            some, taken, is_full = await in_thread(threads.consuming, partial(take, is_first=not found))
+            some, taken, is_full = await instance.do(threads, partial(take, is_first=not found))
             found += some
             size += taken
             if is_full or (0 <= least < size) or time.monotonic() >= deadline_s:

@@ -5,6 +5,7 @@ A client that reads slowly is waited for with one batch of records and what libr
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ class RecordStream:
         self.positions = dict(wish.starts)
         self._at_end: set[int] = set()
         self._consumer: Any = None
+        self._lock = threading.Lock()
+        self._is_over = False
 
     async def run(self) -> AsyncGenerator[Some, None]:
         """Until there is enough. Raises ApiError when the cluster refuses more."""
@@ -78,8 +81,7 @@ class RecordStream:
                 if self._is_enough(sent, last_s):
                     return
         finally:
-            if self._consumer is not None:
-                pool.submit(self._close)
+            pool.submit(self._close)
 
     def _is_enough(self, sent: int, last_s: float) -> bool:
         if self.wish.limit is not None and sent >= self.wish.limit:
@@ -89,10 +91,19 @@ class RecordStream:
         return self.wish.idle_ms is not None and time.monotonic() - last_s >= self.wish.idle_ms / 1_000
 
     def _close(self) -> None:
-        self._consumer.close()
-        self.session.threads.trimming.soon()
+        """A client may go while its consumer is made, which would then be a member of its group that reads nothing."""
+        with self._lock:
+            self._is_over = True
+            if self._consumer is not None:
+                self._consumer.close()
+                self.session.threads.trimming.soon()
 
     def _open(self) -> None:
+        with self._lock:
+            if not self._is_over:
+                self._join()
+
+    def _join(self) -> None:
         wish, ahead_kbytes = self.wish, self.settings.stream_prefetch_kbytes_max
         properties = {
             "queued.max.messages.kbytes": ahead_kbytes,  # it lowers fetch.max.bytes as well
@@ -147,6 +158,8 @@ class RecordStream:
             return len(record) + len(record.key() or b"") + 1
         if error.code() == KafkaError._PARTITION_EOF:
             self._at_end.add(record.partition())
+        elif self.wish.group is None and error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            pass  # librdkafka looks for the coordinator of a group that is only a name here
         elif error.code() in GONE or (error.code() != KafkaError._MAX_POLL_EXCEEDED and not is_transient(error)):
             raise problem_of_error(error)
         return 0

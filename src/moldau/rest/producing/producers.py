@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -110,30 +111,30 @@ class Producers:
         """Of a topic that is there: librdkafka would keep records of one that is not for as long as it may."""
         known = self._partitions.get(topic)
         if known is None or known[0] < time.monotonic():
-            producer = self._producer().producer
-            count = await in_thread(self._threads.asking, lambda: _partitions_of(producer, topic, self._settings))
+            count = await self._partitions_of(topic)
             if len(self._partitions) >= TOPICS_KNOWN_MAX:
                 self._partitions.clear()
             known = self._partitions[topic] = (time.monotonic() + TOPIC_KNOWN_S, count)
         return known[1]
 
-
-def _partitions_of(producer: Producer, topic: str, settings: RestSettings) -> int:
-    """Asking makes a broker create the topic if it does such things, which takes it a moment."""
-    deadline_s = time.monotonic() + TOPIC_APPEARS_S
-    while True:
-        try:
-            found = producer.list_topics(topic, timeout=settings.timeout_s).topics[topic]
-        except KafkaException as wrong:
-            raise problem_of_error(wrong.args[0]) from None
-        if found.error is None:
-            return len(found.partitions)
-        code = found.error.code()
-        is_unknown = code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
-        is_coming = is_unknown or code == KafkaError.LEADER_NOT_AVAILABLE
-        if not is_coming or time.monotonic() >= deadline_s:
-            raise no_topic(topic) if is_unknown else problem_of_error(found.error)
-        time.sleep(POLL_S)
+    async def _partitions_of(self, topic: str) -> int:
+        """Asking makes a broker create the topic if it does such things, which takes it a moment."""
+        deadline_s = time.monotonic() + TOPIC_APPEARS_S
+        while True:
+            producer = self._producer().producer
+            ask = partial(producer.list_topics, topic, timeout=self._settings.timeout_s)
+            try:
+                found = (await in_thread(self._threads.asking, ask)).topics[topic]
+            except KafkaException as wrong:
+                raise problem_of_error(wrong.args[0]) from None
+            if found.error is None:
+                return len(found.partitions)
+            code = found.error.code()
+            is_unknown = code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)
+            is_coming = is_unknown or code == KafkaError.LEADER_NOT_AVAILABLE
+            if not is_coming or time.monotonic() >= deadline_s:
+                raise no_topic(topic) if is_unknown else problem_of_error(found.error)
+            await asyncio.sleep(POLL_S)  # no thread waits: others need it
 
 
 class Running:

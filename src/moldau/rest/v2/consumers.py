@@ -13,7 +13,6 @@ from moldau.rest.consuming.instances import RESETS, Format, Instance, InstanceCo
 from moldau.rest.consuming.reading import read
 from moldau.rest.consuming.rendering import encoded_records, v2_renderer
 from moldau.rest.problems import no_partition, unprocessable
-from moldau.rest.threads import in_thread
 from moldau.rest.times import at_ms
 from moldau.rest.v2.media_types import check_plain_body, records_type, v2_type
 from moldau.web.errors import ApiError
@@ -138,11 +137,7 @@ def _instance(call: Call) -> Instance:
 
 
 async def _do(call: Call, instance: Instance, do: Callable[[], T]) -> T:
-    instance.uses += 1  # it does not expire meanwhile
-    try:
-        return await in_thread(call.proxy.threads.consuming, do)
-    finally:
-        instance.uses -= 1
+    return await instance.do(call.proxy.threads, do)
 
 
 def _checked(call: Call) -> str:
@@ -156,7 +151,7 @@ async def subscribe(call: Call) -> Response:
     instance = _instance(call)
     topics, pattern = wanted.topics, wanted.topic_pattern
     if topics is not None:
-        if any(not each or len(each) > 249 for each in topics):
+        if not all(map(_is_name, topics)):
             raise unprocessable("topics: a name has 1 to 249 characters")
         call.require(Action.READ, *topics)
         await _do(call, instance, lambda: instance.consumer.subscribe(topics))
@@ -197,8 +192,12 @@ def _place(topic: str, partition: int) -> Json:
     return {"topic": topic, "partition": partition}
 
 
+def _is_name(topic: str) -> bool:
+    return 0 < len(topic) <= 249 and "\0" not in topic
+
+
 def _pairs(places: Sequence[Place | Offset | Time]) -> list[tuple[str, int]]:
-    if any(not 0 <= each.partition <= INT32_MAX or not each.topic or len(each.topic) > 249 for each in places):
+    if not all(0 <= each.partition <= INT32_MAX and _is_name(each.topic) for each in places):
         raise unprocessable("partitions: expected names of topics, and numbers from 0 on")
     return [*dict.fromkeys((each.topic, each.partition) for each in places)]
 

@@ -115,7 +115,7 @@ async def _wish(call: Call) -> Wish:
     topic, group, start = call.name("topic_name"), call.query("group"), call.query("from")
     partitions = await _partitions(call, topic)
     resumed = call.request.headers.get("last-event-id") or call.query("last_event_id")
-    if group is not None and not group:
+    if group is not None and (not group or "\0" in group):
         raise bad_request("group: expected a name")
     if group is not None:
         call.require(Action.READ, group)
@@ -192,7 +192,7 @@ def _number(call: Call, name: str, *, least: int) -> int | None:
     text = call.query(name)
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal()) or not least <= int(text[:20]) <= LIMIT_MAX:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 20 or not least <= int(text) <= LIMIT_MAX:
         raise bad_request(f"{name}: expected a number from {least} to {LIMIT_MAX}")
     return int(text)
 
