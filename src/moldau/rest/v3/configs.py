@@ -194,8 +194,12 @@ async def list_configs_of_topics(call: Call) -> Response:
         owners = [topic_owner(each.name or "") for each in topics_of(cluster.metadata())]
         return [*zip(owners, _described(cluster, owners), strict=True)]
 
-    listed = [owner.json(found, each) for owner, entries in await call.session.ask(ask) for each in entries]
-    return answer(found.collection("KafkaTopicConfigList", ("topics", "-", "configs"), listed))
+    there = await call.session.ask(ask)
+    return await found.listed(
+        "KafkaTopicConfigList",
+        ("topics", "-", "configs"),
+        lambda: (owner.json(found, each) for owner, entries in there for each in entries),
+    )
 
 
 async def list_configs_of_brokers(call: Call) -> Response:

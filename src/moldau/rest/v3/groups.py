@@ -31,8 +31,10 @@ async def list_consumer_groups(call: Call) -> Response:
         listed = [each.group for each in list_groups(cluster) if each.is_consumer_group and each.type != "Share"]
         return [each for each in describe_groups(cluster, listed).values() if isinstance(each, Group)]
 
-    data = [_group(found, each) for each in await call.session.ask(ask)]
-    return answer(found.collection("KafkaConsumerGroupList", ("consumer-groups",), data))
+    there = await call.session.ask(ask)
+    return await found.listed(
+        "KafkaConsumerGroupList", ("consumer-groups",), lambda: (_group(found, each) for each in there)
+    )
 
 
 async def get_consumer_group(call: Call) -> Response:
@@ -172,8 +174,10 @@ async def get_lag_summary(call: Call) -> Response:
 
 async def list_lags(call: Call) -> Response:
     found, group, lags = await _lags(call)
-    data = _in_order([_lag(found, group, each) for each in lags])
-    return answer(found.collection("KafkaConsumerLagList", ("consumer-groups", group, "lags"), data))
+    path = ("consumer-groups", group, "lags")
+    return await found.listed(
+        "KafkaConsumerLagList", path, lambda: _in_order([_lag(found, group, each) for each in lags])
+    )
 
 
 async def get_lag(call: Call) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from starlette.responses import Response
 
@@ -106,13 +106,14 @@ async def get_replica(call: Call) -> Response:
 async def list_replicas_of_broker(call: Call) -> Response:
     found, broker = await resources_of(call), (await broker_of(call)).id
     topics = topics_of(await call.session.ask(lambda cluster: cluster.metadata()))
-    data = [
-        _replica(found, topic.name or "", partition, broker)
-        for topic in topics
-        for partition in _in_order(topic.partitions)
-        if broker in partition.replica_nodes
-    ]
-    return answer(found.collection("KafkaReplicaList", ("brokers", broker, "partition-replicas"), data))
+
+    def data() -> Iterator[Json]:
+        for topic in topics:
+            for each in _in_order(topic.partitions):
+                if broker in each.replica_nodes:
+                    yield _replica(found, topic.name or "", each, broker)
+
+    return await found.listed("KafkaReplicaList", ("brokers", broker, "partition-replicas"), data)
 
 
 def _replica(found: Resources, topic: str, partition: MetadataResponsePartition, broker: int) -> Json:

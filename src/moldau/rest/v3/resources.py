@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from moldau.rest.calls import Call, Json
+from starlette.responses import Response
+
+from moldau.rest.calls import Call, Json, answer
+from moldau.rest.threads import in_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +18,13 @@ class Resources:
 
     call: Call
     cluster_id: str
+    root: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", self.call.url("v3", "clusters", self.cluster_id))
 
     def url(self, *parts: object) -> str:
-        return self.call.url("v3", "clusters", self.cluster_id, *parts)
+        return "/".join((self.root, *(quote(str(each), safe="") for each in parts)))
 
     def link(self, *parts: object) -> Json:
         return {"related": self.url(*parts)}
@@ -33,6 +40,11 @@ class Resources:
 
     def collection(self, kind: str, path: Sequence[object], data: Sequence[Json], *, query: str = "") -> Json:
         return {"kind": kind, "metadata": {"self": self.url(*path) + query, "next": None}, "data": [*data]}
+
+    async def listed(self, kind: str, path: Sequence[object], data: Callable[[], Iterable[Json]]) -> Response:
+        """An answer that may have tens of thousands of resources: they are made in a thread, which takes seconds."""
+        threads = self.call.proxy.threads.asking
+        return await in_thread(threads, lambda: answer(self.collection(kind, path, [*data()])))
 
     def name(self, *parts: object) -> str:
         words = ["kafka", self.cluster_id, *parts]

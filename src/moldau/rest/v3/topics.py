@@ -69,8 +69,8 @@ def topics_of(found: MetadataResponse) -> list[MetadataResponseTopic]:
 async def list_topics(call: Call) -> Response:
     found = await resources_of(call)
     topics = topics_of(await call.session.ask(lambda cluster: cluster.metadata()))
-    data = [_topic(found, each) for each in topics if call.may(Action.READ, each.name or "")]
-    return answer(found.collection("KafkaTopicList", ("topics",), data))
+    allowed = [each for each in topics if call.may(Action.READ, each.name or "")]
+    return await found.listed("KafkaTopicList", ("topics",), lambda: (_topic(found, each) for each in allowed))
 
 
 async def get_topic(call: Call) -> Response:
