@@ -28,6 +28,7 @@ from moldau.web.requests import body_bytes, encoded, path_value
 OFFERED = (REGISTRY, "application/vnd.schemaregistry+json", JSON)
 ACCEPTED = frozenset({*OFFERED, "application/octet-stream"})
 PLAIN = "text/plain"
+RESOLVED = "resolved"
 ATTEMPTS = 3
 PAUSE_S = 0.5
 NO_LEADER = b'"error_code":50004'
@@ -136,11 +137,26 @@ class Api:
             raise refusals.version_not_found(version)
         return found
 
-    async def text(self, schema: StoredSchema, form: str | None) -> str:
-        """As `format` asks for it."""
-        if not (form or "").strip():
+    async def text(self, request: Request, schema: StoredSchema) -> str:
+        """As `format` asks for it. Raises 403 for a text that would have those that may not be read in it."""
+        form = request.query_params.get("format", "")
+        if not form.strip():
             return schema.text
-        return await self.registry.checker.formatted(source_of(self.state, schema), form or "")
+        if form == RESOLVED:
+            self._may_read_references(request, schema)
+        return await self.registry.checker.formatted(source_of(self.state, schema), form)
+
+    def _may_read_references(self, request: Request, schema: StoredSchema) -> None:
+        waiting, seen = [schema], {schema.key}
+        while waiting:
+            referring = waiting.pop()
+            for each in referring.references:
+                key = self.state.target(referring.subject, each)
+                require(request, Action.READ, key.subject)
+                target = self.state.get(key.subject, key.version, deleted=True)
+                if target is not None and key not in seen:
+                    seen.add(key)
+                    waiting.append(target)
 
 
 @dataclass(frozen=True, slots=True)

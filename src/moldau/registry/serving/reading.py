@@ -98,14 +98,14 @@ class Reading:
 
     async def by_id(self, request: Request) -> dict[str, Any]:
         found = self._of_id(request)
-        text = await self.api.text(found, request.query_params.get("format"))
+        text = await self.api.text(request, found)
         answer = shown(found, text=text, has_id=False)
         if flag(request, "fetchMaxId"):
             answer["maxId"] = self.api.state.max_ids[context_of(found.subject)]
         return answer
 
     async def text_by_id(self, request: Request) -> RawText:
-        return RawText(await self.api.text(self._of_id(request), request.query_params.get("format")))
+        return RawText(await self.api.text(request, self._of_id(request)))
 
     def _of_id(self, request: Request) -> StoredSchema:
         """Raises 40403, or 403 if all that have it may not be read."""
@@ -153,7 +153,7 @@ class Reading:
 
     async def by_guid(self, request: Request) -> dict[str, Any]:
         found = self._allowed(request, [*self._of_guid(request)])[0]
-        return shown(found, text=await self.api.text(found, request.query_params.get("format")), has_id=False)
+        return shown(found, text=await self.api.text(request, found), has_id=False)
 
     async def ids_of_guid(self, request: Request) -> list[dict[str, Any]]:
         allowed = self._allowed(request, [*self._of_guid(request)])
@@ -187,7 +187,7 @@ class Reading:
 
     async def version(self, request: Request) -> dict[str, Any]:
         found = self._version(request, deleted=flag(request, "deleted"))
-        answer = shown(found, text=await self.api.text(found, request.query_params.get("format")))
+        answer = shown(found, text=await self.api.text(request, found))
         if request.query_params.get("referenceFormat") == "qualified":
             context = context_of(found.subject)
             for each in answer.get("references", ()):
@@ -196,7 +196,7 @@ class Reading:
 
     async def text_of_version(self, request: Request) -> RawText:
         found = self._version(request, deleted=flag(request, "deleted"))
-        return RawText(await self.api.text(found, request.query_params.get("format")))
+        return RawText(await self.api.text(request, found))
 
     async def referrers(self, request: Request) -> list[int]:
         found = self._version(request, deleted=True)
@@ -212,7 +212,7 @@ class Reading:
         for each in reversed(self.api.state.versions(subject, deleted=deleted)):
             properties = (each.metadata or {}).get("properties") or {}
             if all(properties.get(key) == value for key, value in wanted):
-                return shown(each, text=await self.api.text(each, request.query_params.get("format")))
+                return shown(each, text=await self.api.text(request, each))
         raise refusals.schema_not_found()
 
 

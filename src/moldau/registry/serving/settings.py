@@ -16,7 +16,7 @@ from moldau.registry.deciding.settings import (
     decide_mode,
     decide_mode_deletion,
 )
-from moldau.registry.names import checked, context_of, normalized
+from moldau.registry.names import GLOBAL_CONTEXT, checked, context_of, normalized
 from moldau.registry.records import Settings
 from moldau.registry.serving.api import NOTHING, Api
 from moldau.registry.serving.showing import page, shown_change
@@ -68,7 +68,8 @@ class SettingsEndpoints:
             return None
         name = path_value(request, "subject")
         subject = checked(name, has_settings=True) if is_changed else normalized(name)
-        require(request, action, subject)
+        is_of_all = context_of(subject) == GLOBAL_CONTEXT
+        require(request, Action.ADMIN if is_changed and is_of_all else action, subject)
         return subject
 
     async def config(self, request: Request) -> Settings:

@@ -79,12 +79,11 @@ class Writing:
         self._may_refer(request, subject, body)
         is_forced = flag(request, "force")
         stored = await self._register(request, subject, body, normalize=normalize, is_forced=is_forced)
-        form = request.query_params.get("format")
         has_more = (stored.metadata, stored.rule_set) != (body.metadata, body.rule_set) or not body.text.strip()
-        if not has_more and not form:
+        if not has_more and not request.query_params.get("format"):
             # Clients remember a text in an answer instead of their own, which for Protobuf is of another form.
             return {"id": stored.id, "version": stored.version, "guid": str(guid_of_stored(stored))}
-        return shown(stored, text=await self.api.text(stored, form))
+        return shown(stored, text=await self.api.text(request, stored))
 
     def _may_refer(self, request: Request, subject: str, body: SchemaBody) -> None:
         """Whoever refers to a schema gets to know it."""
@@ -178,7 +177,7 @@ class Writing:
         found = _looked_up(self.api.state, prepared.candidate, deleted=deleted)
         if found is None:
             raise refusals.schema_not_found()
-        return shown(found, text=await self.api.text(found, request.query_params.get("format")))
+        return shown(found, text=await self.api.text(request, found))
 
     async def delete_subject(self, request: Request) -> list[int]:
         subject, permanent = self.api.subject(request, Action.WRITE), flag(request, "permanent")
