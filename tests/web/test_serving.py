@@ -16,6 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from moldau.web.application import Surroundings, application, route
 from moldau.web.errors import ApiError
@@ -396,3 +397,25 @@ def test_all_bodies_together_have_a_limit() -> None:
             wait(lambda: ask(server, "/echo", method="POST", body=b"x" * 50_000)[0] == 503)
             assert ask(server, "/echo", method="POST", body=b"x" * 5_000)[0] == 200
         wait(lambda: ask(server, "/echo", method="POST", body=b"x" * 50_000)[0] == 200)
+
+
+@pytest.mark.parametrize("lasts_s", [0.3, WAIT_S_MAX])
+def test_a_request_closes_what_it_opened_when_the_server_ends(caplog: pytest.LogCaptureFixture, lasts_s: float) -> None:
+    """Behind its answer, when its connection is closed already."""
+    closed: list[bool] = []
+
+    async def app(_: Scope, _receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+        try:
+            await asyncio.sleep(lasts_s)
+            closed.append(True)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            closed.append(False)
+            raise
+
+    with caplog.at_level("ERROR"), serving(app) as server, urllib.request.urlopen(url_of(server)) as answer:
+        assert answer.read() == b"ok"
+    assert closed == [lasts_s < WAIT_S_MAX]
+    assert not caplog.records

@@ -22,6 +22,7 @@ from moldau.web.listening import BACKLOG, Bound
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM)
 DATE_S = 1.0
+CLOSE_S = 1.0  # for a request to close what it opened, behind its answer
 
 T = TypeVar("T")
 
@@ -92,8 +93,17 @@ class Server:
             LOGGER.warning("%d requests were not done in %g s", len(self.state.tasks), self.limits.leave_s)
         for each in [*self.guard.connections]:
             each.transport.abort()
-        for task in [*self.state.tasks]:
+        await self._close_requests()
+
+    async def _close_requests(self) -> None:
+        """Answers are out before what made them is closed. What is late is not told as a failure."""
+        under_way = [*self.state.tasks]
+        late = (await asyncio.wait(under_way, timeout=CLOSE_S))[1] if under_way else set()
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        for task in late:
             task.cancel()
+        if late:
+            await asyncio.wait(late, timeout=CLOSE_S)
 
     async def _keep_date(self) -> None:
         while True:
