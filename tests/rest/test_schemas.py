@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from moldau.web.logins import hashed
 from tests.rest.proxies import V2, WAIT_S_MAX, Proxy, eventually, running_proxy
 from tests.rest.reading import records
 from tests.spark.registries import running_registry
@@ -31,10 +33,14 @@ VALUES: dict[str, dict[str, Any]] = {
 }
 
 
+ANNA = ("anna", "secret")
+
+
 @dataclass(frozen=True, slots=True)
 class Both:
     proxy: Proxy
     registry: SchemaRegistryClient
+    registry_url: str
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +50,7 @@ def both(kafka: str) -> Iterator[Both]:
         running_proxy(kafka, "--registry", url) as proxy,
         SchemaRegistryClient({"url": url}) as registry,
     ):
-        yield Both(proxy, registry)
+        yield Both(proxy, registry, url)
 
 
 def media_type(kind: str) -> str:
@@ -138,3 +144,28 @@ def test_what_does_not_fit(both: Both, topic: str, value: dict[str, Any], code: 
     path = both.proxy.create_topic(topic)
     (line,) = both.proxy.post(f"{path}/records", {"value": value}).lines
     assert line["error_code"] == code, line
+
+
+@pytest.mark.parametrize(
+    "names",
+    [{"subject": "orders-value"}, {"subject_name_strategy": "RECORD_NAME"}],
+    ids=["subject", "record name"],
+)
+def test_a_user_of_some_topics_registers_nothing_elsewhere(
+    both: Both, topic: str, tmp_path: Path, names: dict[str, str]
+) -> None:
+    """The proxy's login may register anywhere: its users may where they may write."""
+    both.proxy.create_topic(topic)
+    users = tmp_path / "users"
+    users.write_text(f"anna: {hashed('secret')}, write={topic}\n")
+    schema = json.dumps({**json.loads(JSON_SCHEMA), "title": "orders-value"})
+    value = {"type": "JSONSCHEMA", "schema": schema, "data": {"n": 7}}
+    registry = both.registry_url
+    with running_proxy(both.proxy.bootstrap, "--registry", registry, "--users", str(users)) as proxy:
+        cluster = f"/v3/clusters/{proxy.get('/v3/clusters', login=ANNA).json['data'][0]['cluster_id']}"
+        path = f"{cluster}/topics/{topic}/records"
+        assert proxy.post(path, {"value": {**value, **names}}, login=ANNA).lines[0]["error_code"] == 40301
+        assert "orders-value" not in both.registry.get_subjects()
+        assert proxy.post(path, {"value": value}, login=ANNA).lines[0]["error_code"] == 200
+        known = {**value, "subject": f"{topic}-value"}
+        assert proxy.post(path, {"value": known}, login=ANNA).lines[0]["error_code"] == 200

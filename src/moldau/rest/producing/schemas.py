@@ -17,13 +17,14 @@ import msgspec
 
 from moldau.rest.calls import Json
 from moldau.rest.problems import AUTHORIZATION, UNAVAILABLE, bad_request
-from moldau.rest.producing.values import AVRO, JSONSCHEMA, PROTOBUF, Data, Written, is_null
+from moldau.rest.producing.values import AVRO, JSONSCHEMA, PROTOBUF, Data, MayRegister, Written, is_null
 from moldau.rest.threads import Threads, in_thread
 from moldau.schemas.framing import FIRST_MESSAGE, write_id
 from moldau.schemas.model import InvalidSchema, InvalidValue, SchemaType
 from moldau.schemas.registry_client import RegistryClient, RegistryError, RegistryUnreachable, SchemaText, StoredSchema
 from moldau.schemas.subjects import SubjectNameStrategy
 from moldau.schemas.values import ValueReader
+from moldau.web.authentication import forbidden
 from moldau.web.errors import ApiError
 
 TYPES = {AVRO: SchemaType.AVRO, JSONSCHEMA: SchemaType.JSON, PROTOBUF: SchemaType.PROTOBUF}
@@ -34,11 +35,11 @@ JSON_CONVERSION, INVALID_SCHEMA, NOT_SERIALIZED = 42203, 42205, 42207
 class NoRegistry:
     """Whoever names a schema is told so."""
 
-    async def write(self, data: Data, topic: str, *, is_key: bool) -> Written:  # noqa: ARG002
+    async def write(self, data: Data, topic: str, *, is_key: bool, may: MayRegister) -> Written:  # noqa: ARG002
         raise ApiError(NOT_SERIALIZED, "Error serializing message. The proxy has no schema registry")
 
     async def write_all(self, data: Sequence[Data], topic: str, *, is_key: bool) -> list[Written]:
-        return [await self.write(each, topic, is_key=is_key) for each in data]
+        return [await self.write(each, topic, is_key=is_key, may=bool) for each in data]
 
 
 class RegistryValues:
@@ -47,12 +48,14 @@ class RegistryValues:
         self._threads = threads
         self._reader = ValueReader(client)
 
-    async def write(self, data: Data, topic: str, *, is_key: bool) -> Written:
-        return (await self.write_all([data], topic, is_key=is_key))[0]
+    async def write(self, data: Data, topic: str, *, is_key: bool, may: MayRegister) -> Written:
+        write = partial(self._write_all, [data], topic, is_key=is_key, may=may)
+        return (await in_thread(self._threads.asking, write))[0]
 
     async def write_all(self, data: Sequence[Data], topic: str, *, is_key: bool) -> list[Written]:
-        """All that one request says in one turn of a thread. Raises ApiError."""
-        return await in_thread(self._threads.asking, partial(self._write_all, data, topic, is_key=is_key))
+        """All that one request says in one turn of a thread, by the topic's own subjects. Raises ApiError."""
+        write = partial(self._write_all, data, topic, is_key=is_key, may=lambda _: True)
+        return await in_thread(self._threads.asking, write)
 
     def read(self, payload: bytes, record: Any, *, is_key: bool) -> Json:
         """In any thread. Raises InvalidValue, and ApiError while the registry fails."""
@@ -64,9 +67,9 @@ class RegistryValues:
         schema = {"schema_guid": str(opened.id)} if isinstance(opened.id, UUID) else {"schema_id": opened.id}
         return {"type": NAMES[opened.schema.type], **schema, "data": content}
 
-    def _write_all(self, data: Sequence[Data], topic: str, *, is_key: bool) -> list[Written]:
+    def _write_all(self, data: Sequence[Data], topic: str, *, is_key: bool, may: MayRegister) -> list[Written]:
         try:
-            return [self._write(each, topic, is_key=is_key) for each in data]
+            return [self._write(each, topic, is_key=is_key, may=may) for each in data]
         except RegistryError as wrong:
             raise _refused(wrong) from None
         except InvalidSchema as wrong:
@@ -74,8 +77,8 @@ class RegistryValues:
         except InvalidValue as wrong:
             raise ApiError(JSON_CONVERSION, f"Conversion of JSON to Object failed: {wrong}") from None
 
-    def _write(self, data: Data, topic: str, *, is_key: bool) -> Written:
-        stored, subject = self._stored(data, topic, is_key=is_key)
+    def _write(self, data: Data, topic: str, *, is_key: bool, may: MayRegister) -> Written:
+        stored, subject = self._stored(data, topic, is_key=is_key, may=may)
         parsed = self._client.parsed(stored.schema)
         name = NAMES[parsed.type]
         if is_null(data.data):
@@ -90,7 +93,7 @@ class RegistryValues:
         payload = write_id(stored.id, message) + parsed.encode(value, message)
         return Written(payload, name, subject, stored.id, stored.version)
 
-    def _stored(self, data: Data, topic: str, *, is_key: bool) -> tuple[StoredSchema, str]:
+    def _stored(self, data: Data, topic: str, *, is_key: bool, may: MayRegister) -> tuple[StoredSchema, str]:
         _check(data)
         if data.schema_id is not None:
             found = self._client.by_id(data.schema_id)
@@ -100,19 +103,21 @@ class RegistryValues:
             assert data.type is not None, "checked"
             text = SchemaText(TYPES[data.type.upper()], data.schema)
             subject = self._subject(data, topic, text, is_key=is_key)
-            return self._registered(subject, text), subject
+            return self._registered(subject, text, may), subject
         subject = self._subject(data, topic, None, is_key=is_key)
         if data.schema_version is not None:
             return self._client.version(subject, data.schema_version), subject
         return self._client.version(subject), subject
 
-    def _registered(self, subject: str, text: SchemaText) -> StoredSchema:
+    def _registered(self, subject: str, text: SchemaText, may: MayRegister) -> StoredSchema:
         """Who may not register may still use what is there."""
         try:
             return self._client.lookup(subject, text)
         except RegistryError as refused:
             if not refused.is_unknown:
                 raise
+        if not may(subject):
+            raise forbidden()
         self._client.parsed(text)
         self._client.register(subject, text)
         return self._client.lookup(subject, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,14 +55,20 @@ class Written:
         return found
 
 
+MayRegister = Callable[[str], bool]
+"""Whether somebody may add versions to a subject: the proxy does it by its own login."""
+
+
 class SchemaWriter(Protocol):
-    async def write(self, data: Data, topic: str, *, is_key: bool) -> Written:
+    async def write(self, data: Data, topic: str, *, is_key: bool, may: MayRegister) -> Written:
         """By a schema of the registry. Raises ApiError."""
 
     async def write_all(self, data: Sequence[Data], topic: str, *, is_key: bool) -> list[Written]: ...
 
 
-async def written(data: Data | None, topic: str, schemas: SchemaWriter, *, is_key: bool) -> Written | None:
+async def written(
+    data: Data | None, topic: str, schemas: SchemaWriter, *, is_key: bool, may: MayRegister
+) -> Written | None:
     """None if the request says nothing of a key or value. Raises ApiError."""
     if data is None:
         return None
@@ -73,7 +79,7 @@ async def written(data: Data | None, topic: str, schemas: SchemaWriter, *, is_ke
         if data.names_schema:
             raise bad_request(f"type {kind} has no schema")
         return Written(plain(kind, data.data), kind)
-    return await schemas.write(data, topic, is_key=is_key)
+    return await schemas.write(data, topic, is_key=is_key, may=may)
 
 
 def is_null(raw: msgspec.Raw) -> bool:

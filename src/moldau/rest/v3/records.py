@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -20,6 +21,7 @@ from moldau.rest.producing.values import Data, Written, encoded, from_base64, wr
 from moldau.rest.streamed import Streamed
 from moldau.rest.times import at_ms, iso
 from moldau.web.errors import ApiError
+from moldau.web.logins import Action
 from moldau.web.negotiation import JSON, body_type
 from moldau.web.requests import encoded as json_encoded
 
@@ -155,8 +157,9 @@ async def _send(
 ) -> tuple[tuple[Written | None, Written | None], Delivery]:
     if record.partition_id is not None and record.partition_id < 0:
         raise no_partition()
-    key = await written(record.key, topic, call.proxy.schemas, is_key=True)
-    value = await written(record.value, topic, call.proxy.schemas, is_key=False)
+    may = partial(call.may, Action.WRITE)
+    key = await written(record.key, topic, call.proxy.schemas, is_key=True, may=may)
+    value = await written(record.value, topic, call.proxy.schemas, is_key=False, may=may)
     made = Record(
         topic,
         key.payload if key else None,
