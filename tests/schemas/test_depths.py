@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -81,3 +82,27 @@ def test_what_is_deep_is_used_or_refused(name: str) -> None:
             assert name == "not", "a schema reads itself, but for what is too complex"
             assert depth > 10
     assert 0 < used < len(DEPTHS), "some are used, and some are refused"
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (avro.parse, "/* " * 25_000),
+        (avro.parse, '/"' + '\\"' * 35_000),
+        (json_schema.parse, '"' + '\\"' * 35_000),
+        (TREE.decode, b'"' + b'\\"' * 35_000),
+    ],
+    ids=["comments", "strings beside comments", "strings of a schema", "strings of a value"],
+)
+def test_what_has_no_end_is_looked_at_once(read: Callable[[Any], Any], text: str | bytes) -> None:
+    """Each of its characters was tried as another beginning: half a minute of these, and hours of a megabyte."""
+    began_s = time.process_time()
+    with pytest.raises((InvalidSchema, InvalidValue)):
+        read(text)
+    assert time.process_time() - began_s < 2
+
+
+@pytest.mark.parametrize("text", ['"int" /*', '"int" /*/', '"int" /* *'])
+def test_a_comment_has_an_end(text: str) -> None:
+    with pytest.raises(InvalidSchema, match="a comment has no end"):
+        avro.parse(text)

@@ -10,9 +10,11 @@ from typing import NoReturn
 from moldau.core import limits
 from moldau.schemas.model import InvalidSchema, InvalidValue, Json
 
-# Strings first: what looks like a comment inside one is none.
-_STRINGS_AND_COMMENTS = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_STRINGS_AND_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+# What has no end goes to the end of the text: if it were no match, each of its characters would be looked at as another
+# beginning, which takes hours. Strings first: what looks like a comment inside one is none.
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"?'
+_STRINGS_AND_COMMENTS = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?P<end>\*/|\Z)", re.DOTALL)
+_STRINGS_AND_BRACKETS = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 
 
 def read_schema_text(text: str, *, comments: bool = False) -> Json:
@@ -22,11 +24,17 @@ def read_schema_text(text: str, *, comments: bool = False) -> Json:
     """
     _check_size(text)
     if comments and "/" in text:
-        text = _STRINGS_AND_COMMENTS.sub(lambda match: match[0] if match[0].startswith('"') else " ", text)
+        text = _STRINGS_AND_COMMENTS.sub(_without_comment, text)
     try:
         return _read(text)
     except ValueError as error:
         raise InvalidSchema(str(error)) from None
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    if match["end"] == "":
+        raise InvalidSchema("no JSON: a comment has no end")
+    return match[0] if match[0].startswith('"') else " "
 
 
 def read_value(payload: bytes) -> Json:
