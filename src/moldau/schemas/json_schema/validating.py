@@ -12,6 +12,7 @@ from typing import Any
 
 from moldau.core import limits
 from moldau.schemas.json_schema.documents import BASE, Documents, Draft
+from moldau.schemas.json_schema.patterns import check_patterns
 from moldau.schemas.json_text import write_json
 from moldau.schemas.model import InvalidSchema, InvalidValue, Json
 
@@ -23,6 +24,7 @@ def compile_validator(contents: Json, documents: Documents) -> Any:
     """Raises InvalidSchema."""
     import jsonschema_rs
 
+    check_patterns([contents, *documents.by_name.values()])
     unknown: list[str] = []
     try:
         retrieve = _retriever(documents, unknown)
