@@ -57,6 +57,10 @@ JSON_DEPTH_MAX = 200  # of a schema or a value: what handles them recurses, and 
 JSON_DIGITS_MAX = 1_000  # of a whole number, as in Java's library: reading one takes time with the square of its length
 JSON_PATTERN_STEPS_MAX = 100_000  # of one pattern that looks around, on one text: some milliseconds; others are linear
 JSON_PATTERNS_COST_MAX = 5_000_000  # letters of all patterns as often as they repeat: a second, which holds all threads
+JSON_MATCHING_MAX = 100_000_000  # letters of patterns for those of one value: some 25 ns each where an automaton grows
+JSON_EXPLAINED_MATCHING_MAX = (
+    10_000_000  # up to which it is asked for reasons, and nothing is counted if it can't be more
+)
 JSON_EVALUATIONS_MAX = 200_000  # of schemas, for one value: compiled code does a million in 0.1 s and can't be stopped
 JSON_EXPLAINED_EVALUATIONS_MAX = 2_000  # up to which it is asked for reasons: those of all branches cost far more
 SCHEMA_STEPS_MAX = 500_000  # of one question about a schema, whose work can grow faster than its text: a second or two

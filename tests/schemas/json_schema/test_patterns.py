@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 
 from moldau.schemas import json_schema
 from moldau.schemas.json_schema.patterns import cost
-from moldau.schemas.model import InvalidSchema
+from moldau.schemas.model import InvalidSchema, InvalidValue
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,37 @@ def test_names_beside_patterns_have_a_limit() -> None:
     """Each name is tried with each pattern."""
     patterns = {f"^x{at}$": {"type": "string"} for at in range(500)}
     names = {f"n{at}": {"type": "integer"} for at in range(500)}
+    assert kinds(patterns, names) == ["TOO_COMPLEX"]
+    assert kinds({"(?:a{1,500}){1,100}b": {"type": "string"}}, {"a" * 3_000: {"type": "integer"}}) == ["TOO_COMPLEX"]
+
+
+def kinds(patterns: dict[str, Any], names: dict[str, Any]) -> list[str]:
     closed = {"type": "object", "additionalProperties": False, "patternProperties": patterns}
     old = json_schema.parse(json.dumps({**closed, "properties": names}))
-    found = json_schema.parse(json.dumps(closed)).incompatibilities(old)
-    assert [each.kind for each in found] == ["TOO_COMPLEX"]
+    return [each.kind for each in json_schema.parse(json.dumps(closed)).incompatibilities(old)]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"pattern": "(?:a{1,500}){1,100}b"}},
+        {"items": {"patternProperties": {"(?:a{1,500}){1,100}b": {}}}},
+        {"items": {"propertyNames": {"allOf": [{"pattern": "(?:a{1,500}){1,100}b"}]}}},
+        {"items": {"allOf": [{"pattern": f"(?:a{{1,50}}){{1,{at}}}b"} for at in range(1, 99)]}},
+    ],
+    ids=["pattern", "patternProperties", "propertyNames", "many"],
+)
+def test_texts_that_take_too_long_are_not_compared(schema: dict[str, object]) -> None:
+    """Three thousand characters held all threads for twenty seconds."""
+    parsed, text = json_schema.parse(json.dumps(schema)), "a" * 3_000
+    began_s = time.process_time()
+    with pytest.raises(InvalidValue, match="too long to compare"):
+        parsed.encode([text, {text: 1}])
+    assert time.process_time() - began_s < 2
+
+
+def test_long_texts_are_compared_with_small_patterns_and_short_ones_with_large() -> None:
+    blob = json_schema.parse('{"pattern": "^[A-Za-z0-9+/]*={0,2}$"}')
+    assert len(blob.encode("A" * 4_000_000)) == 4_000_002
+    names = json_schema.parse('{"items": {"pattern": "^.{1,255}$"}}')
+    assert names.encode(["x" * 200] * 50)

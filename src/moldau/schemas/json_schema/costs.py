@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from moldau.core import limits
 from moldau.schemas.json_schema.documents import Located
+from moldau.schemas.json_schema.patterns import matching
 from moldau.schemas.model import InvalidSchema, InvalidValue, Json
 
 # Keywords whose schemas are applied to the value itself, to each of its items or properties, or to those of one name.
@@ -36,6 +37,8 @@ class Costs:
     """Of one value. The stack is our own, since a schema and a value are deeper together than either."""
 
     counted: dict[tuple[int, int], int] = field(default_factory=dict)
+    matched: int = 0
+    """Work of patterns."""
     kept: list[object] = field(default_factory=list)
 
     def count(self, schema: Located, value: Json) -> int:
@@ -65,6 +68,9 @@ class Costs:
             return self.counted[key]
         if len(self.counted) > limits.JSON_EVALUATIONS_MAX:
             raise InvalidValue("it takes too long to compare with its schema")
+        self.matched += matching(contents, use.value)
+        if self.matched > limits.JSON_MATCHING_MAX:
+            raise InvalidValue("it takes too long to compare with the patterns of its schema")
         self.kept.append((contents, use.value))
         self.counted[key] = -1
         total = 1
@@ -104,7 +110,9 @@ def _uses_inside(keyword: str, said: Json, schema: Located, value: Json) -> Iter
     elif isinstance(value, dict) and keyword in _PROPERTIES:
         yield from (_Use(Located(said, schema.place), item) for item in value.values())
     elif isinstance(value, dict) and isinstance(said, dict):
-        if keyword == "properties":
+        if keyword == "propertyNames":
+            yield from (_Use(Located(said, schema.place), name) for name in value)
+        elif keyword == "properties":
             yield from (_Use(Located(said[name], schema.place), item) for name, item in value.items() if name in said)
         elif keyword == "patternProperties":
             for each in said.values():

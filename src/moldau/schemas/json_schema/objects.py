@@ -12,10 +12,9 @@ from moldau.schemas.json_schema.differences import Difference
 from moldau.schemas.json_schema.documents import Located
 from moldau.schemas.json_schema.limiting import compare_limits
 from moldau.schemas.json_schema.nodes import Anything, Node, Nothing, Object
+from moldau.schemas.json_schema.patterns import steps_of
 from moldau.schemas.json_schema.validating import pattern_found
 from moldau.schemas.json_schema.walking import Found, Pair, Walk, Walker, below
-
-_PATTERN_STEPS = 5  # that one pattern takes for one name
 
 
 def compare_objects(walker: Walker, original: Object, update: Object) -> Walk:
@@ -83,7 +82,7 @@ def _removed(walker: Walker, schema: Located, update: Object, name: str) -> Walk
     """What the reader's content model takes may be removed from its properties."""
     if _is_open(update, walker.update):
         return []
-    walker.spend(_PATTERN_STEPS * len(update.patterns))
+    walker.spend(steps_of(update.patterns, name))
     covering = _covering(update, walker.update, name)
     if covering is not None:
         found = yield Pair(schema, covering)
@@ -104,7 +103,7 @@ def _added(walker: Walker, original: Object, update: Object, name: str) -> Walk:
         what = "REQUIRED_PROPERTY_WITH_DEFAULT" if has_default else "REQUIRED_PROPERTY"
         return [Difference(f"{what if required else 'OPTIONAL_PROPERTY'}_ADDED_TO_OPEN_CONTENT_MODEL", ())]
     found: Found = []
-    walker.spend(_PATTERN_STEPS * len(original.patterns))
+    walker.spend(steps_of(original.patterns, name))
     covering = _covering(original, walker.original, name)
     if covering is not None:
         found = list((yield Pair(covering, schema)))

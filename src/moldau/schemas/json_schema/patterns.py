@@ -1,12 +1,14 @@
-"""How much work it is to compile a schema's patterns, before that is begun: it holds every thread until it is done.
+"""How much work a schema's patterns are, before it is begun: compiled code holds every thread until it is done.
 
-`(?:\\w{1,500}){1,100}` is fifty thousand times `\\w`, and twenty such patterns would be a second.
+`(?:a{1,500}){1,100}` is fifty thousand times `a`. To compile twenty such patterns would take a second, and so would a
+text of a thousand characters that is compared with one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from moldau.core import limits
 from moldau.schemas.model import InvalidSchema, Json
@@ -23,16 +25,42 @@ _TOKENS = re.compile(
 )
 _UNICODE = 1_000  # in what one letter takes
 _WIDE = 20
+_SMALL = 20
+_PATTERN_STEPS = 5
+_MATCHED_IN_A_STEP = 200
 
 
-def check_patterns(documents: Iterable[Json]) -> None:
-    """Raises InvalidSchema."""
-    left = limits.JSON_PATTERNS_COST_MAX
+def cost_of_all(documents: Iterable[Json]) -> int:
+    """Raises InvalidSchema for more than there may be."""
+    total = 0
     for document in documents:
         for pattern in _patterns(document):
-            left -= cost(pattern)
-            if left < 0:
+            total += cost(pattern)
+            if total > limits.JSON_PATTERNS_COST_MAX:
                 raise InvalidSchema("its patterns take too long to compile: they repeat too much")
+    return total
+
+
+def matching(contents: dict[str, Json], value: Json) -> int:
+    """How much work the patterns of a schema are for a value itself, and for the names of its properties."""
+    if isinstance(value, str) and isinstance(pattern := contents.get("pattern"), str):
+        return _matching(pattern, len(value))
+    patterns = contents.get("patternProperties")
+    if isinstance(value, dict) and isinstance(patterns, dict):
+        size = sum(map(len, value))
+        return sum(_matching(each, size) for each in patterns)
+    return 0
+
+
+def steps_of(patterns: Iterable[str], name: str) -> int:
+    """Of a comparison, for the name of a property that is tried with each of them."""
+    return sum(_PATTERN_STEPS + _matching(each, len(name)) // _MATCHED_IN_A_STEP for each in patterns)
+
+
+def _matching(pattern: str, size: int) -> int:
+    """Small ones count nothing: a text of megabytes may well be told from others by one."""
+    each = cost(pattern)
+    return each * size if each > _SMALL else 0
 
 
 def _patterns(document: Json) -> Iterator[str]:
@@ -49,6 +77,7 @@ def _patterns(document: Json) -> Iterator[str]:
                 yield from patterns
 
 
+@lru_cache(maxsize=1_000)
 def cost(pattern: str) -> int:
     """In single letters, about."""
     total, last = 0, 0

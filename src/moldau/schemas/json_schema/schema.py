@@ -10,6 +10,7 @@ from moldau.core import limits
 from moldau.schemas.json_schema import comparing
 from moldau.schemas.json_schema.costs import Costs, may_multiply
 from moldau.schemas.json_schema.documents import Documents, Located, draft_of
+from moldau.schemas.json_schema.patterns import cost_of_all
 from moldau.schemas.json_schema.validating import check_value, compile_validator
 from moldau.schemas.json_text import quoted, read_schema_text, read_value, sorted_keys, write_json
 from moldau.schemas.model import Incompatibility, InvalidSchema, Json, ReferencedText, SchemaType
@@ -24,6 +25,7 @@ class JsonSchema:
     root: Located
     validator: Any
     may_multiply: bool
+    patterns_cost: int
 
     @property
     def type(self) -> SchemaType:
@@ -46,15 +48,22 @@ class JsonSchema:
 
     def decode(self, payload: bytes, message: Sequence[int] = ()) -> Json:  # noqa: ARG002  Protobuf has indexes
         value = read_value(payload)
-        self._check(value)
+        self._check(value, len(payload))
         return value
 
     def encode(self, value: Json, message: Sequence[int] = ()) -> bytes:  # noqa: ARG002  Protobuf has indexes
-        self._check(value)
-        return write_json(value).encode()
+        payload = write_json(value).encode()
+        self._check(value, len(payload))
+        return payload
 
-    def _check(self, value: Json) -> None:
-        check_value(self.validator, value, Costs().count(self.root, value) if self.may_multiply else 1)
+    def _check(self, value: Json, size: int) -> None:
+        evaluations, costs = 1, Costs()
+        if self.may_multiply or self.patterns_cost * size > limits.JSON_EXPLAINED_MATCHING_MAX:
+            evaluations = costs.count(self.root, value)
+        is_explained = (
+            evaluations <= limits.JSON_EXPLAINED_EVALUATIONS_MAX and costs.matched <= limits.JSON_EXPLAINED_MATCHING_MAX
+        )
+        check_value(self.validator, value, is_explained=is_explained)
 
 
 def parse(text: str, references: Sequence[ReferencedText] = ()) -> JsonSchema:
@@ -67,8 +76,10 @@ def parse(text: str, references: Sequence[ReferencedText] = ()) -> JsonSchema:
     contents = _read(text)
     documents = Documents({each.name: _bridged(_referenced(each)) for each in references}, draft_of(contents))
     root = _bridged(contents)
+    patterns_cost = cost_of_all([root, *documents.by_name.values()])
     validator = compile_validator(root, documents)
-    return JsonSchema(write_json(contents), contents, documents.locate(root), validator, may_multiply(root))
+    located = documents.locate(root)
+    return JsonSchema(write_json(contents), contents, located, validator, may_multiply(root), patterns_cost)
 
 
 def _read(text: str) -> Json:

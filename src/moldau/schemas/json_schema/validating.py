@@ -12,7 +12,6 @@ from typing import Any
 
 from moldau.core import limits
 from moldau.schemas.json_schema.documents import BASE, Documents, Draft
-from moldau.schemas.json_schema.patterns import check_patterns
 from moldau.schemas.json_text import write_json
 from moldau.schemas.model import InvalidSchema, InvalidValue, Json
 
@@ -24,7 +23,6 @@ def compile_validator(contents: Json, documents: Documents) -> Any:
     """Raises InvalidSchema."""
     import jsonschema_rs
 
-    check_patterns([contents, *documents.by_name.values()])
     unknown: list[str] = []
     try:
         retrieve = _retriever(documents, unknown)
@@ -39,11 +37,11 @@ def compile_validator(contents: Json, documents: Documents) -> Any:
         raise InvalidSchema(_short(str(error))) from None
 
 
-def check_value(validator: Any, value: Json, evaluations: int) -> None:
+def check_value(validator: Any, value: Json, *, is_explained: bool) -> None:
     """Raises InvalidValue with the first errors, each with the place in the value."""
     if validator.is_valid(value):
         return
-    if evaluations > limits.JSON_EXPLAINED_EVALUATIONS_MAX:
+    if not is_explained:
         raise InvalidValue("it does not fit its schema, which is too large to say where")
     errors = []
     for error in validator.iter_errors(value):
