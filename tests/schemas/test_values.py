@@ -22,7 +22,7 @@ from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, Proto
 from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import json_format
 
-from moldau.schemas import protobuf
+from moldau.schemas import formats, protobuf
 from moldau.schemas.model import InvalidValue, Json, SchemaType
 from moldau.schemas.protobuf.compiler import find_protoc
 from moldau.schemas.registry_client import RegistryClient, RegistryError, SchemaText
@@ -320,3 +320,19 @@ def test_generated_classes_with_references_are_read(
     assert ours == payload
     deserialize = ProtobufDeserializer(generated.Item, {"use.deprecated.format": False}, theirs)
     assert deserialize(ours, context()) == item
+
+
+@pytest.mark.parametrize("value", [{"\ud800": "a"}, {"a": "\ud800"}], ids=["name", "text"])
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (SchemaType.AVRO, '{"type":"map","values":"string"}'),
+        (SchemaType.AVRO, '["null",{"type":"map","values":["null","string"]}]'),
+        (SchemaType.JSON, "{}"),
+        (SchemaType.PROTOBUF, 'syntax = "proto3"; message M { map<string, string> m = 1; }'),
+    ],
+)
+def test_half_a_surrogate_pair_is_no_text(kind: SchemaType, text: str, value: dict[str, str]) -> None:
+    given: Any = {"m": value} if kind is SchemaType.PROTOBUF else value
+    with pytest.raises(InvalidValue):
+        formats.parse(kind, text).encode(given)

@@ -112,7 +112,7 @@ class Encoder:
         if value:
             self._long(len(value))
         for key, item in value.items():
-            self._bytes(key.encode())
+            self._bytes(_utf8(key))
             try:
                 self.write(item, map_.values)
             except InvalidValue as error:

@@ -13,7 +13,7 @@ from moldau.schemas.json_schema.documents import Documents, Located, draft_of
 from moldau.schemas.json_schema.patterns import cost_of_all
 from moldau.schemas.json_schema.validating import check_value, compile_validator
 from moldau.schemas.json_text import quoted, read_schema_text, read_value, sorted_keys, write_json
-from moldau.schemas.model import Incompatibility, InvalidSchema, Json, ReferencedText, SchemaType
+from moldau.schemas.model import Incompatibility, InvalidSchema, InvalidValue, Json, ReferencedText, SchemaType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +52,10 @@ class JsonSchema:
         return value
 
     def encode(self, value: Json, message: Sequence[int] = ()) -> bytes:  # noqa: ARG002  Protobuf has indexes
-        payload = write_json(value).encode()
+        try:
+            payload = write_json(value).encode()
+        except UnicodeEncodeError:
+            raise InvalidValue("half a surrogate pair is no character") from None
         self._check(value, len(payload))
         return payload
 
