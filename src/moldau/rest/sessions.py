@@ -96,11 +96,18 @@ class Sessions:
             except BaseException:
                 session.close()
                 raise
-            session = self._of_users.setdefault(key, session)
+            session = self._kept(key, session)
         elif time.monotonic() - session.checked_s >= self.settings.login_checked_s:
             await self._check(key, session)
         session.used_s = time.monotonic()
         return session
+
+    def _kept(self, key: bytes, session: Session) -> Session:
+        """The first of those that came at once for one user."""
+        kept = self._of_users.setdefault(key, session)
+        if kept is not session:
+            session.close()
+        return kept
 
     async def _check(self, key: bytes, session: Session) -> None:
         before_s, session.checked_s = session.checked_s, time.monotonic()  # by one of those who ask at this moment
