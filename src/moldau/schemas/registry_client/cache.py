@@ -13,15 +13,25 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Entries stay for `valid_s`, or for ever: a schema never changes, which one is the latest does."""
+    """Entries stay for `valid_s`, or for ever: a schema never changes, which one is the latest does.
+
+    However few they are, there are no more characters in them than `chars_max`, but in the last one.
+    """
 
     def __init__(
-        self, entries_max: int, valid_s: float | None = None, *, monotonic: Callable[[], float] = time.monotonic
+        self,
+        entries_max: int,
+        valid_s: float | None = None,
+        *,
+        chars_max: int | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max = max(1, entries_max)
+        self._chars_max = chars_max
+        self._chars = 0
         self._valid_s = valid_s
         self._monotonic = monotonic
-        self._entries: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._entries: OrderedDict[K, tuple[float, V, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
@@ -29,20 +39,29 @@ class Cache(Generic[K, V]):
             entry = self._entries.get(key)
             if entry is None:
                 return None
-            since, value = entry
+            since, value, _ = entry
             if self._valid_s is not None and self._monotonic() - since > self._valid_s:
-                del self._entries[key]
+                self._drop(key)
                 return None
             self._entries.move_to_end(key)
             return value
 
-    def put(self, key: K, value: V) -> None:
+    def put(self, key: K, value: V, *, chars: int = 0) -> None:
         with self._lock:
-            self._entries[key] = (self._monotonic(), value)
-            self._entries.move_to_end(key)
-            while len(self._entries) > self._max:
-                self._entries.popitem(last=False)
+            self._drop(key)
+            self._entries[key] = (self._monotonic(), value, chars)
+            self._chars += chars
+            while len(self._entries) > self._max or self._is_heavy():
+                self._drop(next(iter(self._entries)))
 
     def forget(self, key: K) -> None:
         with self._lock:
-            self._entries.pop(key, None)
+            self._drop(key)
+
+    def _is_heavy(self) -> bool:
+        return self._chars_max is not None and self._chars > self._chars_max and len(self._entries) > 1
+
+    def _drop(self, key: K) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._chars -= entry[2]
