@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from moldau.spark.offsets.bounds import TOPIC_IDS
-from moldau.spark.reading.data_loss import DataLossError
+from moldau.spark.reading.data_loss import DataLossError, TopicMadeAnew
 from moldau.spark.source import MoldauDataSource
 from tests.spark.topics import Topics
 
@@ -21,7 +21,11 @@ def reader_of(topics: Topics, topic: str, **options: str) -> DataSourceStreamRea
 
 
 def values(reader: DataSourceStreamReader, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[bytes]:
-    batches: list[Any] = [batch for task in reader.partitions(dict(start), dict(end)) for batch in reader.read(task)]
+    return read(reader, reader.partitions(dict(start), dict(end)))
+
+
+def read(reader: DataSourceStreamReader, tasks: Sequence[InputPartition]) -> list[bytes]:
+    batches: list[Any] = [batch for task in tasks for batch in reader.read(task)]
     return [value for batch in batches for value in batch.column("value").to_pylist()]
 
 
@@ -77,6 +81,37 @@ def test_a_batch_that_was_planned_on_the_topic_before_reads_nothing_of_the_new_o
     assert values(careless, start, planned) == []
     end = careless.latestOffset(planned, careless.getDefaultReadLimit())
     assert values(careless, planned, end) == [b"new"] * 5
+
+
+@pytest.mark.parametrize("by", ["auto", "librdkafka"])
+def test_a_topic_made_anew_under_a_planned_task_is_noticed_by_the_task(topics: Topics, by: str) -> None:
+    """Records are asked for by the topic's name: at the same offsets there are others by then."""
+    topic = topics.create()
+    topics.produce(topic, [b"old"] * 3)
+    reader, careless = (reader_of(topics, topic, reader=by, failOnDataLoss=fails) for fails in ("true", "false"))
+    start = reader.initialOffset()
+    planned = reader.latestOffset(start, reader.getDefaultReadLimit())
+    tasks = reader.partitions(start, planned)
+    make_anew(topics, topic, [b"new"] * 5)
+    with pytest.raises(
+        DataLossError, match=r"offsets 0 to 2, up to 3 records .the topic was deleted and made anew while"
+    ):
+        read(reader, tasks)
+    # Rows of the new topic may be on their way to the sink: the task fails, and run again the batch knows better.
+    with pytest.raises(TopicMadeAnew, match="nothing of this batch counts"):
+        read(careless, tasks)
+    assert values(careless, start, planned) == []
+
+
+@pytest.mark.parametrize("by", ["auto", "librdkafka"])
+def test_a_topic_made_anew_that_is_shorter_is_lost_as_the_option_says(topics: Topics, by: str) -> None:
+    topic = topics.create()
+    topics.produce(topic, [b"old"] * 5)
+    reader = reader_of(topics, topic, reader=by, failOnDataLoss="false")
+    ids = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())[TOPIC_IDS]
+    tasks = reader.partitions({topic: {"0": 3}, TOPIC_IDS: ids}, {topic: {"0": 5}, TOPIC_IDS: ids})
+    make_anew(topics, topic, [b"new"])
+    assert read(reader, tasks) == []
 
 
 def test_a_checkpoint_without_topic_ids_goes_on(topics: Topics) -> None:

@@ -38,6 +38,26 @@ class DataLossError(RuntimeError):
         )
 
 
+class OtherTopic(Exception):
+    """Records were read of a topic by its name, and the name is another topic's."""
+
+
+class TopicMadeAnew(RuntimeError):
+    """A task may have read records of another topic than the one that its batch was planned for."""
+
+    def __init__(self, place: TopicPartition) -> None:
+        super().__init__(
+            f"topic {place.topic!r} was deleted and made anew while partition {place.partition} was read: "
+            "nothing of this batch counts, and run again it knows what is lost"
+        )
+
+
+def check_same_topic(planned: str, found: str | None) -> None:
+    """A topic that is gone is no other: what was read was its own."""
+    if found not in (None, planned):
+        raise OtherTopic
+
+
 def losses_between(
     start: Mapping[TopicPartition, int],
     end: Mapping[TopicPartition, int],

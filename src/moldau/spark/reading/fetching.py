@@ -6,6 +6,7 @@ librdkafka reads the rest.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +16,12 @@ from moldau.client.fetched import Aborted
 from moldau.client.security import FOLLOWED as SECURITY_SETTINGS
 from moldau.client.security import ClientSettings, can_secure
 from moldau.core.errors import ApiError, ErrorCode, ProtocolViolation
-from moldau.core.ids import TopicPartition
+from moldau.core.ids import ZERO_UUID, TopicPartition
 from moldau.spark.clients.librdkafka import NoAnswer
 from moldau.spark.clients.plain_brokers import brokers_of
 from moldau.spark.offsets.bounds import OffsetRange
 from moldau.spark.options import READ_COMMITTED
+from moldau.spark.reading.data_loss import check_same_topic
 from moldau.spark.reading.record_columns import CorruptRecords, RecordsAt, to_batch
 from moldau.wire.batch import HEADER_BYTES, BatchHeader, batches, payload, verify_crc
 from moldau.wire.compression import Codec
@@ -30,8 +32,10 @@ from moldau.wire.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
+from moldau.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 FETCH_VERSION = 11  # names topics by name; every broker since 2019 has it
+TOPIC_ID_VERSION = 10  # of Metadata; every broker that gives topics ids has it
 FETCH_BYTES = 4 * 1024 * 1024
 DECOMPRESSED_BYTES_MAX = 1 << 28
 PORTION_BYTES = 1 << 26  # an answer that unpacks to more becomes several batches: Arrow counts bytes in 31 bits
@@ -97,7 +101,10 @@ def can_fetch(settings: ClientSettings) -> bool:
     return can_secure(given) and all(name in FOLLOWED for name in given)
 
 
-def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def fetch_range(
+    wanted: OffsetRange, settings: ClientSettings, columns: Sequence[str], *, topic_id: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Ends with `OtherTopic` where the topic has another id than `topic_id` once it is read."""
     position = wanted.start
     try:
         with Leader(settings, wanted.place) as leader:
@@ -112,6 +119,8 @@ def fetch_range(wanted: OffsetRange, settings: ClientSettings, columns: Sequence
                     position = portion.next_offset
                     if batch is not None:
                         yield batch
+            if topic_id is not None:
+                check_same_topic(topic_id, leader.topic_id())
     except (OSError, NoAnswer, ApiError, ProtocolViolation, CorruptRecords) as wrong:
         raise LeftToLibrary(position, str(wrong)) from wrong
 
@@ -160,6 +169,14 @@ class Leader:
                 return visible_batches(data, asked)
             self.ask(asked)
         raise OSError("there is nothing to read")
+
+    def topic_id(self) -> str | None:
+        """As librdkafka writes it; None where there is none. A leader knows of a topic before it serves its records."""
+        wanted = MetadataRequestTopic(name=self.place.topic)
+        request = MetadataRequest(topics=[wanted], allow_auto_topic_creation=False)
+        found = self.connection.call(request, TOPIC_ID_VERSION, MetadataResponse).topics
+        topic_id = found[0].topic_id if found else ZERO_UUID
+        return None if topic_id == ZERO_UUID else b64encode(topic_id).rstrip(b"=").decode()
 
     def _partition_data(self) -> PartitionData:
         response = self.connection.answer(FetchResponse)

@@ -135,7 +135,8 @@ class MoldauStreamReader(ArrivesInWorkers, DataSourceStreamReader, SupportsTrigg
             ranges_between(plan.start, plan.end), tasks_min=options.tasks_min, records_max=min(limits, default=None)
         )
         self.splits = max([self.splits, *(sum(each.place == place for each in ranges) for place in plan.end)])
-        return task_ranges(ranges, announce_to=self.progress.announcement if options.commits_offsets else None)
+        announce_to = self.progress.announcement if options.commits_offsets else None
+        return task_ranges(ranges, announce_to=announce_to, topic_ids=topic_ids)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self.reading.read(partition)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -21,26 +22,38 @@ from moldau.spark.workers import spare_what_is_loaded
 
 
 class TaskRange(InputPartition):
-    """A range of one partition; `announce_to` is set where the task shall tell which query it works for."""
+    """A range of one partition of the topic with that id, if it is known.
 
-    def __init__(self, range_: OffsetRange, *, split: int, announce_to: str | None) -> None:
+    `announce_to` is set where the task shall tell which query it works for.
+    """
+
+    def __init__(
+        self, range_: OffsetRange, *, split: int, announce_to: str | None = None, topic_id: str | None = None
+    ) -> None:
         super().__init__(range_)
         self.split = split
         self.announce_to = announce_to
+        self.topic_id = topic_id
 
 
-def task_ranges(ranges: Sequence[OffsetRange], *, announce_to: str | None = None) -> list[InputPartition]:
+def task_ranges(
+    ranges: Sequence[OffsetRange],
+    *,
+    announce_to: str | None = None,
+    topic_ids: Mapping[str, str] = MappingProxyType({}),
+) -> list[InputPartition]:
     """One task says it for all; tasks of the same partition are numbered."""
     seen: dict[TopicPartition, int] = {}
     tasks: list[InputPartition] = []
     for range_ in ranges:
         split = seen[range_.place] = seen.get(range_.place, -1) + 1
-        tasks.append(TaskRange(range_, split=split, announce_to=None if tasks else announce_to))
+        told, topic_id = None if tasks else announce_to, topic_ids.get(range_.place.topic)
+        tasks.append(TaskRange(range_, split=split, announce_to=told, topic_id=topic_id))
     return tasks
 
 
 def late_tasks(shares: Sequence[Share]) -> list[InputPartition]:
-    return [TaskRange(share.range_, split=share.split, announce_to=None) for share in shares]
+    return [TaskRange(share.range_, split=share.split) for share in shares]
 
 
 @dataclass(frozen=True)
@@ -71,7 +84,7 @@ class TaskReading:
             group=options.reading_group,
             may_fetch=options.reader == "auto",
         )
-        raw = read_range(range_, reading)
+        raw = read_range(range_, reading, topic_id=task.topic_id)
         if formats.decoders:
             yield from self._typed(raw, formats, task)
         else:
