@@ -13,6 +13,15 @@ pa = pytest.importorskip("pyarrow", reason="scripts/test-broker installs nothing
 deltalake = pytest.importorskip("deltalake", reason="scripts/test-broker installs nothing of Spark")
 
 
+NO_STORE = tuple(
+    f"--option=storage.{option}"
+    for option in (
+        *("aws_endpoint_url=http://127.0.0.1:1", "aws_allow_http=true", "aws_region=nowhere", "max_retries=0"),
+        *("aws_access_key_id=a", "aws_secret_access_key=b"),
+    )
+)
+
+
 @pytest.fixture
 def orders(tmp_path: Path) -> str:
     path = str(tmp_path / "orders")
@@ -50,6 +59,7 @@ def test_a_table_is_described_optimized_and_vacuumed(orders: str) -> None:
         (("vacuum", "{}/none", "--older-than", "soon"), "option older-than = 'soon': allowed is a number and one of"),
         (("vacuum", "{}/none", "--option", "storage"), "--option"),
         (("optimize", "postgresql://moldau@127.0.0.1:1/shop", "-t", "orders"), "a database looks after its tables"),
+        (("describe", "s3a://lake/orders", *NO_STORE), "Connection refused"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path: Path, arguments: tuple[str, ...], complaint: str) -> None:

@@ -145,6 +145,7 @@ def told(action: Callable[[], Result]) -> Result:
     from pyiceberg.exceptions import CommitFailedException
 
     from moldau.spark.option_values import OptionError
+    from moldau.spark.tables.causes import causes_in_a_line
     from moldau.spark.tables.maintenance import NotMaintained
 
     try:
@@ -153,5 +154,7 @@ def told(action: Callable[[], Result]) -> Result:
         raise UsageError(str(wrong)) from None
     except NotMaintained as wrong:
         raise CommandFailed(str(wrong)) from None
-    except (DeltaError, CommitFailedException, Error) as wrong:
-        raise CommandFailed(str(wrong).strip().partition("\n")[0]) from None
+    except (DeltaError, CommitFailedException, Error, OSError) as wrong:
+        if getattr(wrong, "errno", None) is not None:
+            raise  # of this machine's files
+        raise CommandFailed(causes_in_a_line(str(wrong).strip()).partition("\n")[0]) from None

@@ -51,6 +51,14 @@ Failed when Python streaming data source perform partitions: Traceback (most rec
 moldau.spark.reading.data_loss.DataLossError: Data was lost, up to 1 record in all: topic 'orders' partition 0: \
 offsets 3 to 3
 """
+NO_STORE = """\
+[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: Traceback (most recent call last):
+  File "/x/moldau/spark/tables/delta/target.py", line 91, in _loaded_or_created
+OSError: Generic S3 error
+          \x1b[31m↳\x1b[0m Error performing GET http://127.0.0.1:1/lake in 1.4ms - HTTP error
+           \x1b[31m↳\x1b[0m Connection refused (os error 111)
+ SQLSTATE: 38000
+"""
 PLAIN_PYTHON = """\
 Traceback (most recent call last):
   File "/x/pipeline.py", line 3, in view
@@ -69,6 +77,11 @@ KeyError: 'name'
         (TASK, "[DIVIDE_BY_ZERO] Division by zero."),
         (PLAIN_PYTHON, "KeyError: 'name'"),
         (LOST, "Data was lost, up to 1 record in all: topic 'orders' partition 0: offsets 3 to 3"),
+        (
+            NO_STORE,
+            "OSError: Generic S3 error: Error performing GET http://127.0.0.1:1/lake in 1.4ms - HTTP error: "
+            "Connection refused (os error 111)",
+        ),
         ("", "ValueError"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from moldau.spark.secrets import masked
+from moldau.spark.tables.causes import causes_in_a_line
 
 # Where Spark's message ends and what it knows beside it begins.
 _ENDS = ("\n=== Streaming Query ===", "\nJVM stacktrace", "\nDriver stacktrace", "\n\tat ", "\nCaused by:")
@@ -46,7 +47,7 @@ def spark_failures() -> tuple[type[Exception], ...]:
 
 def said_by(wrong: BaseException) -> str:
     """The reason, without the plan and the stacks."""
-    text = str(wrong).strip()
+    text = causes_in_a_line(str(wrong).strip())
     found = _said_in_python(text) or _said_in_java(text)
     if found and _SAYS_NOTHING.match(found) and "\nCaused by: " in text:
         found = _clean(text.rpartition("\nCaused by: ")[2].splitlines()[0])
