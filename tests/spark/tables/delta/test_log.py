@@ -132,6 +132,17 @@ def test_moments_before_the_epoch_are_rounded_outward(make_sink: MakeSink) -> No
     assert told["maxValues"]["ntz"] == "1901-01-01T00:00:01.000"
 
 
+def test_moments_that_python_does_not_have_have_no_bounds(make_sink: MakeSink) -> None:
+    """Many a table has `9999-12-31 23:59:59.999999` for a time without an end; rounded up it is a year later."""
+    sink = make_sink("delta")
+    last = datetime.datetime.max
+    table = written(sink, [row(0), (1, last.replace(tzinfo=datetime.UTC), last, *row(1)[3:6], last.date())])
+    told = statistics(sink)
+    assert not {"at", "ntz"} & {*told["minValues"], *told["maxValues"]}
+    assert (told["maxValues"]["day"], told["nullCount"]["at"]) == ("9999-12-31", 0)
+    assert asked(table, "at > timestamp '2026-02-04T00:00:00Z'") == [1]
+
+
 def test_the_greatest_moment_is_that_of_a_row_and_not_of_a_bound(make_sink: MakeSink) -> None:
     table = written(make_sink("delta"), [row(0)], [row(1)])
     found = QueryBuilder().register("kept", table).execute("select max(at) as latest, min(price) as least from kept")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -45,12 +45,23 @@ def statistics_of(metadata: pq.FileMetaData, with_nan: frozenset[str], *, schema
         kind = schema.field(name).type
         if not filled or name in with_nan or not all(group.has_min_max for group in filled) or not _is_bounded(kind):
             continue
-        low, high = min(group.min for group in filled), max(group.max for group in filled)
-        if _is_told(low) and _is_told(high):
-            smallest[name], largest[name] = _bound(low, kind, upper=False), _bound(high, kind, upper=True)
+        bounds = _bounds(filled, kind)
+        if bounds is not None:
+            smallest[name], largest[name] = bounds
     parts = {"minValues": smallest, "maxValues": largest, "nullCount": nulls}
     told = [f'"numRecords":{metadata.num_rows}', *(f'"{part}":{_object(values)}' for part, values in parts.items())]
     return "{" + ",".join(told) + "}"
+
+
+def _bounds(groups: Sequence[pq.Statistics], kind: pa.DataType) -> tuple[str, str] | None:
+    """The smallest and the largest value; None where one of them can't be told."""
+    try:
+        low, high = min(group.min for group in groups), max(group.max for group in groups)
+        if _is_told(low) and _is_told(high):
+            return _bound(low, kind, upper=False), _bound(high, kind, upper=True)
+    except OverflowError:
+        pass  # before the year 1 or after 9999, rounded as it has to be: Python has no such moment
+    return None
 
 
 def _is_bounded(kind: pa.DataType) -> bool:
