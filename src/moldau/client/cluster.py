@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from moldau.client.addresses import addresses_of
-from moldau.client.connection import Connection, NotListening
+from moldau.client.connection import Connection, LoginRefused, NotListening
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.wire.api import ApiKey
@@ -68,6 +68,10 @@ class NobodyListens(NoAnswer):
 class Silence(NoAnswer):
     def __init__(self, servers: str, timeout_s: float, question: str) -> None:
         super().__init__(f"something listens at {servers} but gave no answer in {timeout_s:g} s; {question}")
+
+
+class NotLetIn(NoAnswer):
+    """The cluster does not take this login."""
 
 
 class Refused(Exception):
@@ -226,7 +230,7 @@ class Cluster:
         try:
             return self._new_connection(node.host, node.port)
         except (OSError, ProtocolViolation) as wrong:
-            raise NoAnswer(f"broker {broker_id} does not answer at {node.host}:{node.port}: {_told(wrong)}") from None
+            raise _unreached(broker_id, node, wrong) from None
 
     def led(self, places: Iterable[TopicPartition]) -> tuple[Led, Unled]:
         wanted = list(dict.fromkeys(places))
@@ -274,7 +278,7 @@ class Cluster:
         try:
             return self._connection(node.host, node.port)
         except OSError as wrong:
-            raise NoAnswer(f"broker {broker_id} does not answer at {node.host}:{node.port}: {_told(wrong)}") from None
+            raise _unreached(broker_id, node, wrong) from None
 
     def _anybody(self) -> Connection:
         if self._first is None:
@@ -295,19 +299,11 @@ class Cluster:
                 failures.append(wrong)
             except TimeoutError:
                 failures.append(Silence(self.servers, self.timeout_s, "does security.protocol fit it?"))
+            except LoginRefused as wrong:  # others would count it as one more attempt
+                raise NotLetIn(f"the broker at {self.servers}: {_told(wrong)}") from None
             except (OSError, ProtocolViolation) as wrong:
                 failures.append(NoAnswer(f"the broker at {self.servers}: {_told(wrong)}"))
-                if self._is_final(wrong):
-                    break
         raise failures[0] if failures else NobodyListens(self.servers)
-
-    def _is_final(self, wrong: Exception) -> bool:
-        """A login that one broker refused: others would count it as one more attempt."""
-        if self._security is None:
-            return False
-        from moldau.client.security import LoginRefused
-
-        return isinstance(wrong, LoginRefused)
 
     def _connection(self, host: str, port: int) -> Connection:
         if (host, port) not in self._connections:
@@ -337,6 +333,11 @@ class Cluster:
         self._connections = {key: each for key, each in self._connections.items() if each is not connection}
         if self._first is connection:
             self._first = None
+
+
+def _unreached(broker_id: int, node: Node, wrong: Exception) -> NoAnswer:
+    kind = NotLetIn if isinstance(wrong, LoginRefused) else NoAnswer
+    return kind(f"broker {broker_id} does not answer at {node.host}:{node.port}: {_told(wrong)}")
 
 
 def _told(wrong: Exception) -> str:

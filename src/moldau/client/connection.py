@@ -37,6 +37,14 @@ class NotListening(OSError):
     """Nothing takes connections there, or nobody can be reached."""
 
 
+class NotAccepted(OSError):
+    """One end does not take the other for who it says it is: its certificate, or its password."""
+
+
+class LoginRefused(NotAccepted):
+    """The broker does not know this user, or not with this password."""
+
+
 class Connection:
     """What goes wrong is an `OSError` or a `ProtocolViolation`, after which there is nothing to do but to close it."""
 

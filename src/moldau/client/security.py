@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from moldau.client.connection import LoginRefused, NotAccepted
 from moldau.core.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -52,14 +53,6 @@ CHECKS_NAMES = {"https": True, "none": False, "": False}
 CLUSTERS_MAX = 4
 
 Exchange = Callable[[bytes], memoryview]
-
-
-class NotAccepted(OSError):
-    """One end does not take the other for who it says it is: its certificate, or its password."""
-
-
-class LoginRefused(NotAccepted):
-    """The broker does not know this user, or not with this password."""
 
 
 def can_secure(settings: Mapping[str, str]) -> bool:

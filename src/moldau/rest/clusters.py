@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from moldau.client.cluster import Cluster, NoAnswer, NobodyListens, Refused, Silence
+from moldau.client.cluster import Cluster, NoAnswer, NobodyListens, NotLetIn, Refused, Silence
 from moldau.client.connection import Unsupported
-from moldau.client.security import LoginRefused, can_secure, security_of
+from moldau.client.security import can_secure, security_of
 from moldau.rest.problems import AUTHENTICATION, KAFKA_BAD_REQUEST, RETRIABLE, UNAVAILABLE, of_kafka
 from moldau.web.errors import ApiError
 from moldau.wire.unencodable import EncodeError
@@ -96,9 +96,9 @@ def _problem(wrong: BaseException) -> BaseException:
         return of_kafka(wrong.code, str(wrong))
     if isinstance(wrong, Unsupported | EncodeError):
         return ApiError(KAFKA_BAD_REQUEST, str(wrong).partition(" (version ")[0])
+    if isinstance(wrong, NotLetIn):
+        return ApiError(AUTHENTICATION, "the cluster does not accept this login")
     if isinstance(wrong, NoAnswer):
-        if isinstance(wrong.__context__, LoginRefused):
-            return ApiError(AUTHENTICATION, "the cluster does not accept this login")
         code = UNAVAILABLE if isinstance(wrong, NobodyListens) else RETRIABLE
         told = "the cluster gave no answer in time" if isinstance(wrong, Silence) else str(wrong)
         return ApiError(code, told)

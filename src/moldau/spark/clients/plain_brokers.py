@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import TypeAlias, TypeVar
 
-from moldau.client.security import ClientSettings, NotAccepted, security_of
+from moldau.client.connection import NotAccepted
+from moldau.client.security import ClientSettings, security_of
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
 from moldau.spark.clients.broker_connection import BrokerConnection

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from moldau.client.security import NotAccepted
+from moldau.client.connection import NotAccepted
 from moldau.core.clock import SystemClock
 from moldau.core.errors import ErrorCode, ProtocolViolation
 from moldau.core.ids import TopicPartition
