@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from string import Template
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -35,6 +34,7 @@ from moldau.monitor.serving.metrics.kminion import write_kminion
 from moldau.monitor.serving.metrics.labels import Page
 from moldau.monitor.settings import Settings
 from moldau.monitor.watching import Watch
+from tests.monitor.servers import QuietHandler, serving
 from tests.monitor.test_notifying import BILLING, INCIDENT, Silent
 
 PLACE = TopicPartition("orders", 0)
@@ -189,27 +189,18 @@ def mover() -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
     """Has moved to another host, and notes who asks for what there."""
     asked: list[tuple[str, str | None]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             asked.append((f"{self.command} {self.path}", self.headers.get("Authorization")))
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.send_response(302 if self.path == "/" else 200)
-            self.send_header("Location", f"http://localhost:{server.server_port}/there")
+            self.send_header("Location", f"http://localhost:{self.headers['Host'].partition(':')[2]}/there")
             self.end_headers()
 
         do_POST = do_GET
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as url:
+        yield f"{url}/", asked
 
 
 def test_who_has_moved_was_not_told() -> None:

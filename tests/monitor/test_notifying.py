@@ -7,7 +7,6 @@ import socketserver
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -25,6 +24,7 @@ from moldau.monitor.rules import GroupVerdict, PartitionVerdict, Status
 from moldau.monitor.serving.configuration import _notifier
 from moldau.monitor.settings import NotifierSettings
 from moldau.monitor.watching import Wanted
+from tests.monitor.servers import QuietHandler, serving
 
 BILLING = GroupVerdict(
     "local",
@@ -93,7 +93,7 @@ def http_server(answers: list[int]) -> Iterator[tuple[str, list[tuple[str, str, 
     """Answers with these codes, then with 200, and notes what it was asked."""
     asked: list[tuple[str, str, str]] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             asked.append((self.command, self.path, body))
@@ -102,17 +102,8 @@ def http_server(answers: list[int]) -> Iterator[tuple[str, list[tuple[str, str, 
 
         do_DELETE = do_POST
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as url:
+        yield url, asked
 
 
 def test_an_http_notifier_sends_templates_or_all_of_it() -> None:
