@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from moldau.rest.clusters import UnusableSettings, opened
 from moldau.rest.librdkafka import quiet
 from moldau.rest.making import registry_client
 from moldau.rest.producing.producers import USUAL
 from moldau.rest.settings import Authentication, RestSettings
+from moldau.web.clusters import UnusableSettings, opened
 
 __all__ = ["UnusableSettings", "check_settings"]
 

@@ -7,17 +7,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from moldau.rest.problems import (
-    AUTHENTICATION,
-    KAFKA_BAD_REQUEST,
-    KAFKA_ERROR,
-    RETRIABLE,
-    UNAVAILABLE,
-    illegal_state,
-    no_partition,
-    of_kafka,
-)
+from moldau.rest.problems import illegal_state, no_partition
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import AUTHENTICATION, KAFKA_BAD_REQUEST, KAFKA_ERROR, RETRIABLE, UNAVAILABLE, of_kafka
 
 LOGGER = logging.getLogger(__name__)
 

@@ -9,17 +9,13 @@ from starlette.requests import Request
 from moldau.core.exposition import COUNTER, Exposition
 from moldau.rest.consuming.instances import Instances
 from moldau.rest.consuming.rendering import SchemaReader
-from moldau.rest.problems import AUTHENTICATION, not_allowed_in
 from moldau.rest.producing.values import SchemaWriter
 from moldau.rest.readiness import Readiness
 from moldau.rest.sessions import ANONYMOUS, Session, Sessions
 from moldau.rest.settings import Authentication, RestSettings
 from moldau.rest.threads import Threads
 from moldau.rest.v3.events import Streams
-from moldau.security.principals import USER_TYPE, Principal
-from moldau.web.authentication import basic_pair, login_of
-from moldau.web.errors import ApiError
-from moldau.web.logins import EVERYTHING, Login
+from moldau.web.authentication import login_of
 
 
 class Proxy:
@@ -44,10 +40,7 @@ class Proxy:
             principal = str(login_of(request).principal)
             is_known = self.settings.authentication is Authentication.BASIC
             return self.sessions.own(principal if is_known else ANONYMOUS)
-        pair = basic_pair(request.headers.get("authorization", ""))
-        if pair is None:
-            raise not_allowed_in()
-        return await self.sessions.passed_through(*pair)
+        return await self.sessions.of_request(request)
 
     def expose(self, found: Exposition) -> None:
         found.add("moldau_rest_consumer_instances", "Consumer instances", {}, len(self.instances))
@@ -61,19 +54,3 @@ class Proxy:
         self.sessions.close()
         self.readiness.close()
         self.threads.close()
-
-
-class PassthroughJudge:
-    """The cluster says who is let in."""
-
-    def __init__(self, sessions: Sessions) -> None:
-        self.sessions = sessions
-
-    async def judge(self, user: str, password: str) -> Login | None:
-        try:
-            await self.sessions.passed_through(user, password)
-        except ApiError as wrong:
-            if wrong.code == AUTHENTICATION:
-                return None
-            raise
-        return Login(Principal(USER_TYPE, user), EVERYTHING)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 
 from moldau.client.addresses import addresses_of
-from moldau.rest.clusters import Clusters
 from moldau.rest.settings import Authentication, RestSettings
+from moldau.web.clusters import Clusters
 from moldau.web.errors import ApiError
 
 LOOK_S = 3.0

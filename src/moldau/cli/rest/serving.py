@@ -84,9 +84,9 @@ async def _run(
 ) -> None:
     from moldau.rest.application import is_stream, made_application
     from moldau.rest.making import made_proxy
-    from moldau.rest.proxy import PassthroughJudge
     from moldau.web.limits import Limits
     from moldau.web.serving import Server, until_signal
+    from moldau.web.sessions import PassthroughJudge
 
     proxy = made_proxy(found.settings)
     if found.settings.authentication == "PASSTHROUGH":

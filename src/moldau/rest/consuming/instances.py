@@ -13,11 +13,12 @@ from enum import StrEnum
 from typing import TypeVar
 
 from moldau.rest.consuming.consumer import InstanceConsumer
-from moldau.rest.problems import no_instance, too_many
+from moldau.rest.problems import no_instance
 from moldau.rest.sessions import Session
 from moldau.rest.settings import RestSettings
 from moldau.rest.threads import Threads, in_thread
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import too_many
 
 LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -16,10 +16,11 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from moldau.rest.librdkafka import problem_of_error, quiet
-from moldau.rest.problems import RETRIABLE, no_partition, no_topic
+from moldau.rest.problems import no_partition, no_topic
 from moldau.rest.settings import RestSettings
 from moldau.rest.threads import Threads, in_thread
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import RETRIABLE
 
 POLL_S = 0.1
 FULL_PAUSE_S = 0.01

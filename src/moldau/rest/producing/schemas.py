@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from moldau.rest.calls import Json
-from moldau.rest.problems import AUTHORIZATION, UNAVAILABLE, bad_request
+from moldau.rest.problems import bad_request
 from moldau.rest.producing.values import AVRO, JSONSCHEMA, PROTOBUF, Data, MayRegister, Written, is_null
 from moldau.rest.threads import Threads, in_thread
 from moldau.schemas.framing import FIRST_MESSAGE, write_id
@@ -26,6 +26,7 @@ from moldau.schemas.subjects import SubjectNameStrategy
 from moldau.schemas.values import ValueReader
 from moldau.web.authentication import forbidden
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import AUTHORIZATION, UNAVAILABLE
 
 TYPES = {AVRO: SchemaType.AVRO, JSONSCHEMA: SchemaType.JSON, PROTOBUF: SchemaType.PROTOBUF}
 NAMES = {kind: name for name, kind in TYPES.items()}

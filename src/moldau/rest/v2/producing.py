@@ -10,11 +10,12 @@ from starlette.responses import Response
 from moldau.core.clock import SystemClock
 from moldau.rest.calls import Call, Json, answer
 from moldau.rest.consuming.instances import Format
-from moldau.rest.problems import AUTHENTICATION, AUTHORIZATION, unprocessable
+from moldau.rest.problems import unprocessable
 from moldau.rest.producing.producers import Delivery, Record
 from moldau.rest.producing.values import NULL, Data, is_null, plain
 from moldau.rest.v2.media_types import produced_format, v2_type
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import AUTHENTICATION, AUTHORIZATION
 
 KEY_SCHEMA_MISSING, VALUE_SCHEMA_MISSING = 42201, 42202
 CLOCK = SystemClock()

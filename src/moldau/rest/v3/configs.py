@@ -11,10 +11,11 @@ from starlette.responses import Response
 from moldau.client.cluster import Cluster, check
 from moldau.core.errors import ErrorCode
 from moldau.rest.calls import Call, Json, answer, no_content
-from moldau.rest.problems import not_found, of_kafka
+from moldau.rest.problems import not_found
 from moldau.rest.v3.clusters import broker_of
 from moldau.rest.v3.resources import Resources, resources_of
 from moldau.rest.v3.topics import described, topics_of
+from moldau.web.kafka_errors import of_kafka
 from moldau.wire.messages import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,

@@ -21,11 +21,12 @@ from moldau.core.ids import TopicPartition
 from moldau.rest.calls import Call, Chunks, Json
 from moldau.rest.consuming.rendering import StreamFormat, encoded_records, stream_renderer
 from moldau.rest.consuming.stream import RecordStream, Some, Wish, read_event_id
-from moldau.rest.problems import bad_request, no_partition, too_many
+from moldau.rest.problems import bad_request, no_partition
 from moldau.rest.streamed import Streamed
 from moldau.rest.times import at_ms
 from moldau.rest.v3.topics import described
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import too_many
 from moldau.web.logins import Action
 from moldau.web.negotiation import answer_type
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from moldau.client.cluster import Cluster, check
 from moldau.core.errors import ErrorCode
 from moldau.rest.calls import Call, Json, answer, no_content
-from moldau.rest.problems import of_kafka
 from moldau.rest.v3.resources import Resources, resources_of
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import of_kafka
 from moldau.web.logins import Action
 from moldau.wire.messages import (
     CreatePartitionsRequest,

@@ -10,8 +10,8 @@ from typing import TypeVar
 from moldau.client.cluster import Cluster, NoAnswer, NobodyListens, NotLetIn, Refused, Silence
 from moldau.client.connection import Unsupported
 from moldau.client.security import can_secure, security_of
-from moldau.rest.problems import AUTHENTICATION, KAFKA_BAD_REQUEST, RETRIABLE, UNAVAILABLE, of_kafka
 from moldau.web.errors import ApiError
+from moldau.web.kafka_errors import AUTHENTICATION, KAFKA_BAD_REQUEST, RETRIABLE, UNAVAILABLE, of_kafka
 from moldau.wire.unencodable import EncodeError
 
 T = TypeVar("T")
@@ -28,13 +28,13 @@ def opened(settings: Mapping[str, str], timeout_s: float) -> Cluster:
     """Nothing is connected yet."""
     if settings.get("security.protocol", "plaintext").lower() != "plaintext" and not can_secure(settings):
         raise UnusableSettings(
-            "the proxy needs files that are there (ssl.ca.location and others), and for SASL sasl.username,"
+            "needed are files that are there (ssl.ca.location and others), and for SASL sasl.username,"
             " sasl.password and sasl.mechanism, one of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512;"
             " for OAUTHBEARER sasl.oauthbearer.method=oidc with .client.id, .client.secret and .token.endpoint.url"
         )
     return Cluster(
         settings["bootstrap.servers"],
-        client_id=settings.get("client.id", "moldau-rest"),
+        client_id=settings.get("client.id", "moldau"),
         timeout_s=timeout_s,
         security=security_of(tuple(sorted(settings.items()))),
     )
