@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import moldau
 from moldau.cli.registry.command import parse
 from moldau.cli.registry.settings import settled
 from moldau.registry.service import Settings
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("registry")
 def test_its_examples_run(bootstrap: str, tmp_path: Path) -> None:
     with running_registry(bootstrap, "--topic", "_schemas-guide") as registry:
         address = registry.url.removeprefix("http://")
-        shells = [each for each in blocks(PAGE, "sh") if "curl" in each]
+        shells = [each for each in blocks(PAGE, "sh") if "curl" in each and "-u anna" not in each]
         printed = [
             run_shell(each.replace("localhost:8081", address), cwd=tmp_path, bootstrap=bootstrap) for each in shells
         ]
@@ -44,6 +45,19 @@ def test_the_file_has_the_usual_values(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.registry == Settings()
     assert [each.url for each in found.listeners] == ["http://0.0.0.0:8081"]
     assert (found.host, found.replicas, found.client["bootstrap.servers"]) == ("registry-1", 3, "localhost:9092")
+
+
+def test_users_of_the_cluster_log_in(tmp_path: Path) -> None:
+    (code,) = (each for each in blocks(PAGE, "sh") if "-u anna" in each)
+    with moldau.run(secure=True) as broker:
+        broker.add_user("anna", "secret")
+        own = tmp_path / "admin.properties"
+        own.write_text("".join(f"{name}={each}\n" for name, each in broker.clients.java.items()))
+        arguments = ("--authentication", "passthrough", "--command-config", str(own))
+        with running_registry(broker.bootstrap_servers, *arguments) as registry:
+            code = code.replace("localhost:8081", registry.url.removeprefix("http://"))
+            printed = run_shell(code, cwd=tmp_path, bootstrap=broker.bootstrap_servers)
+    assert '"id":1,"version":1' in printed
 
 
 def test_users_are_made_and_read(bootstrap: str, tmp_path: Path) -> None:

@@ -55,14 +55,28 @@ def test_users_may_come_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--authentication", "magic"), "--authentication magic is not supported; expected BASIC or NONE"),
+        (("--authentication", "magic"), "--authentication magic is not supported; expected NONE, BASIC or PASS"),
         (("--authentication", "basic"), "needs --users"),
-        (("--authentication", "none", "--users", "some"), "say one of them"),
+        (("--authentication", "none", "--users", "some"), "lets everybody in, .* say one of them"),
+        (("--authentication", "passthrough"), "security.protocol is no SASL"),
     ],
 )
 def test_what_it_refuses(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         settings(tmp_path, "", *arguments)
+
+
+def test_users_of_the_cluster_may_come_in(tmp_path: Path) -> None:
+    for text, arguments in (
+        (LOGIN, ("--authentication", "passthrough")),
+        (f"{LOGIN}authentication.method=PASSTHROUGH\nauthentication.users.file=/nowhere\n", ()),
+    ):
+        found = settings(tmp_path, text, *arguments)
+        assert (found.is_passthrough, found.users) == (True, None)
+    with pytest.raises(UsageError, match=r"lets the cluster's users in, .* say one of them"):
+        settings(tmp_path, LOGIN, "--authentication", "passthrough", "--users", "some")
+    with pytest.raises(UsageError, match=r"sasl.mechanism=OAUTHBEARER; expected one of PLAIN"):
+        settings(tmp_path, LOGIN.replace("PLAIN", "OAUTHBEARER"), "--authentication", "passthrough")
 
 
 def test_a_client_with_a_certificate_is_not_everybody(tmp_path: Path) -> None:
@@ -81,5 +95,5 @@ def test_the_refusal_is_one_line() -> None:
     command += [word for each in pairs for word in ("-X", each)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "--users FILE, or --authentication none (everybody)" in done.stderr
+    assert "--users FILE, --authentication passthrough (logins of the cluster), or --authentication none" in done.stderr
     assert len(done.stderr.strip().splitlines()) <= 2

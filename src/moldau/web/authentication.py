@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from moldau.core.clock import Clock
 from moldau.security.principals import ANONYMOUS, Principal
 from moldau.web.errors import ApiError, error_response
-from moldau.web.logins import EVERYTHING, Action, Judge, Login, Remembering
+from moldau.web.logins import EVERYTHING, Judge, Login, Remembering
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 UNAUTHORIZED = 40_101
@@ -79,12 +79,6 @@ def login_of(request: Request) -> Login:
 
 def principal_of(request: Request) -> Principal:
     return login_of(request).principal
-
-
-def require(request: Request, action: Action, name: str = "") -> None:
-    """Raises 403."""
-    if not login_of(request).may(action, name):
-        raise forbidden()
 
 
 def forbidden() -> ApiError:

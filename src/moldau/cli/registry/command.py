@@ -22,6 +22,7 @@ examples:
   moldau registry --config schema-registry.properties  the keys of Confluent's registry
   moldau registry --hash-password >> users             a line for --users; put NAME: before it and ", ROLE" behind
   moldau registry --users users --port 8443 --tls-certificate server.pem --tls-key server.key
+  moldau registry --authentication passthrough --command-config client.properties
   curl localhost:8081/subjects
 
 Several instances of one cluster elect one that writes: docs/guides/schema-registry.md.
@@ -56,7 +57,9 @@ def parse(arguments: list[str]) -> Namespace:
     parser.add_argument("--topic", metavar=TOPIC, help="where schemas are kept (default: _schemas)")
     parser.add_argument("--users", metavar="FILE", help="users and passwords for logins by HTTP Basic")
     parser.add_argument(
-        "--authentication", metavar="METHOD", help="none (everybody may come in), or basic (users of --users)"
+        "--authentication",
+        metavar="METHOD",
+        help="none, basic (users of --users), or passthrough (the cluster's own users log in with HTTP Basic)",
     )
     parser.add_argument("--tls-certificate", metavar="FILE", help="PEM: answer over https, with this certificate")
     parser.add_argument("--tls-key", metavar="FILE", help="PEM: its private key")

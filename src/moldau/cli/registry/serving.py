@@ -20,6 +20,7 @@ from moldau.cli.wire import cluster_of
 from moldau.client.cluster import Cluster, NoAnswer, NobodyListens, Refused
 from moldau.core.clock import SystemClock
 from moldau.registry.forwarding import Forwarder
+from moldau.registry.rights import OfCluster
 from moldau.registry.service import Registry
 from moldau.registry.serving.api import Api
 from moldau.registry.serving.application import expose, registry_application
@@ -29,8 +30,9 @@ from moldau.security.tls.settings import TlsConfigError, TlsSettings
 from moldau.web.application import Surroundings
 from moldau.web.errors import ApiError
 from moldau.web.listening import Bound, CannotListen, bind, bracketed
-from moldau.web.logins import FileJudge
+from moldau.web.logins import FileJudge, Judge
 from moldau.web.serving import Server, until_signal
+from moldau.web.sessions import PassthroughJudge
 
 LOGGER = logging.getLogger(__name__)
 
@@ -78,6 +80,12 @@ def _prepare(open_cluster: Callable[[], Cluster], wanted: Wanted) -> str:
         raise CommandFailed(f"topic {wanted.registry.topic}: {wrong}") from None
 
 
+def _judge(wanted: Wanted, cluster: OfCluster | None) -> Judge | None:
+    if cluster is not None:
+        return PassthroughJudge(cluster.users)
+    return None if wanted.users is None else FileJudge(wanted.users)
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     options: Namespace
@@ -93,11 +101,14 @@ class Process:
         identity = Identity(wanted.host, wanted.port or told.port, wanted.may_lead, wanted.scheme)
         registry = Registry(self.open_cluster, identity, wanted.registry)
         api = Api(registry, Forwarder(contexts and contexts[1]), self.cluster_id)
+        rights = OfCluster(wanted.client, wanted.timeout_s) if wanted.is_passthrough else None
+        if rights is not None:
+            api.rights = rights
         around = Surroundings(
             name="registry",
             expose=lambda found: expose(api, found),
             unready=lambda: registry.problems,
-            judge=None if wanted.users is None else FileJudge(wanted.users),
+            judge=_judge(wanted, rights),
         )
         server = Server(registry_application(api, around), self.bound, tls=contexts and contexts[0])
         around.guard = server.guard
@@ -120,6 +131,8 @@ class Process:
                 each.cancel()
             await registry.stop()
             api.forwarder.close()
+            if rights is not None:
+                rights.close()
         return OK
 
     async def introduce(self, registry: Registry) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from moldau.cli.connection import client_settings, read_properties
 from moldau.cli.failures import UsageError, meant
-from moldau.cli.lending import EVERYBODY, has_login, lends
+from moldau.cli.lending import check_passthrough, has_login, lends
 from moldau.registry.service import Settings
 from moldau.security.tls.settings import PEM, TlsSettings
 from moldau.web.listening import ANY, InvalidListener, Listener, parse_listeners
@@ -48,6 +48,8 @@ class Wanted:
     client: Mapping[str, str]
     timeout_s: float
     users: Mapping[str, User] | None
+    is_passthrough: bool
+    """Users of the cluster come in."""
     tls: TlsSettings | None
 
 
@@ -69,7 +71,9 @@ def settled(options: Namespace) -> Wanted:
     method, users = _method(options, file), _users(options, file)
     is_guarded = tls is not None and tls.client_auth == "required" and all(each.is_tls for each in listeners)
     if not (method or users is not None or is_guarded) and has_login(client):
-        raise lends("registry", f"--users FILE, or {EVERYBODY}")
+        raise lends("registry")
+    if method == "PASSTHROUGH":
+        check_passthrough(client)
     return Wanted(
         listeners=listeners,
         host=file.get("host.name") or (socket.gethostname() if told.host in ANY else told.host),
@@ -81,6 +85,7 @@ def settled(options: Namespace) -> Wanted:
         client=client,
         timeout_s=float(options.timeout),
         users=users,
+        is_passthrough=method == "PASSTHROUGH",
         tls=tls,
     )
 
@@ -133,16 +138,17 @@ def _method(options: Namespace, file: Mapping[str, str]) -> str:
     said: str | None = options.authentication
     method = (file.get("authentication.method", "") if said is None else said).upper()
     where = f"authentication.method={method}" if said is None else f"--authentication {said}"
-    if method not in {"", "NONE", "BASIC"}:
-        raise UsageError(f"{where} is not supported; expected BASIC or NONE")
+    if method not in {"", "NONE", "BASIC", "PASSTHROUGH"}:
+        raise UsageError(f"{where} is not supported; expected NONE, BASIC or PASSTHROUGH")
     return method
 
 
 def _users(options: Namespace, file: Mapping[str, str]) -> Mapping[str, User] | None:
     method = _method(options, file)
-    if options.authentication is not None and method == "NONE":
+    if method == "PASSTHROUGH" or (options.authentication is not None and method == "NONE"):
         if options.users is not None:
-            raise UsageError("--authentication none lets everybody in, and --users does not: say one of them")
+            whom = "everybody" if method == "NONE" else "the cluster's users"
+            raise UsageError(f"--authentication {method.lower()} lets {whom} in, and --users does not: say one of them")
         return None
     path = options.users or file.get("authentication.users.file")
     if path is None:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from moldau.cli.connection import client_settings, read_properties
 from moldau.cli.failures import UsageError
 from moldau.cli.java_settings import for_librdkafka
-from moldau.cli.lending import EVERYBODY, has_login, lends
+from moldau.cli.lending import check_passthrough, has_login, lends
 
 if TYPE_CHECKING:
     from moldau.rest.settings import RestSettings
 
 CLIENT_ID = "moldau-rest"
 DEFAULT_LISTENERS = "http://127.0.0.1:8082"
-PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 LISTENERS, USERS, METHOD = "listeners", "authentication.users.file", "authentication.method"
 REGISTRY_URL, REGISTRY = "schema.registry.url", "schema.registry."
 PREFIXES = ("client.", "producer.", "consumer.", "admin.", REGISTRY)
@@ -172,19 +171,9 @@ def _listeners(given: Mapping[str, str], options: Namespace) -> str:
 
 
 def _check_logins(method: str, client: Mapping[str, str], users_file: str | None, *, is_said: bool) -> None:
-    protocol = client.get("security.protocol", "plaintext").lower()
     if method == "BASIC" and users_file is None:
         raise UsageError("--authentication basic: who may come in? Name a file of users: --users FILE")
     if method == "PASSTHROUGH":
-        if not protocol.startswith("sasl_"):
-            raise UsageError("--authentication passthrough: the cluster has no logins: security.protocol is no SASL")
-        mechanism = client.get("sasl.mechanism") or client.get("sasl.mechanisms")
-        if mechanism not in PASSWORD_MECHANISMS:
-            # By any other the proxy would log in as itself, whatever somebody's password is.
-            raise UsageError(
-                f"--authentication passthrough: the cluster has to judge passwords: sasl.mechanism={mechanism or ''};"
-                f" expected one of {', '.join(PASSWORD_MECHANISMS)}"
-            )
-        return
+        check_passthrough(client)
     if method == "NONE" and not is_said and has_login(client):
-        raise lends("proxy", f"--users FILE, --authentication passthrough (logins of the cluster), or {EVERYBODY}")
+        raise lends("proxy")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,12 +17,12 @@ from moldau.registry.checking import source_of
 from moldau.registry.forwarding import FORWARDED, OFFSET, TOPIC, Forwarder, Question
 from moldau.registry.names import checked, normalized
 from moldau.registry.records import StoredSchema
+from moldau.registry.rights import READ, OfLogins, Right, Rights
 from moldau.registry.service import Registry
 from moldau.registry.serving.table import Endpoint
 from moldau.registry.state import State
 from moldau.registry.storing.electing import Identity
-from moldau.web.authentication import login_of, require
-from moldau.web.logins import Action
+from moldau.web.authentication import forbidden
 from moldau.web.negotiation import JSON, REGISTRY, answer_type, body_type
 from moldau.web.requests import body_bytes, encoded, path_value
 
@@ -39,6 +40,7 @@ class Api:
     registry: Registry
     forwarder: Forwarder = field(default_factory=Forwarder)
     cluster_id: str = ""
+    rights: Rights = field(default_factory=OfLogins)
 
     @property
     def state(self) -> State:
@@ -111,22 +113,31 @@ class Api:
             )
         return True
 
-    def subject(self, request: Request, action: Action, *, has_settings: bool = False) -> str:
+    async def require(self, request: Request, right: Right, *subjects: str) -> None:
+        """Raises 403. An empty name stands for what is nobody's, such as the configuration for all."""
+        may = await self.rights.judged(request, right, subjects)
+        if not all(may(each) for each in subjects):
+            raise forbidden()
+
+    async def subject(self, request: Request, right: Right, *, has_settings: bool = False) -> str:
         """Of the path, if its user may do this there. Raises 42208 or 403."""
         subject = checked(path_value(request, "subject"), has_settings=has_settings)
-        require(request, action, subject)
+        await self.require(request, right, subject)
         return subject
 
-    def read_subject(self, request: Request) -> str:
+    async def read_subject(self, request: Request) -> str:
         """The one that another name stands for, if the configuration says so."""
         subject = normalized(path_value(request, "subject"))
         alias = self.state.configs.get(subject, {}).get("alias")
         found = normalized(alias) if alias else subject
-        require(request, Action.READ, found)
+        await self.require(request, READ, found)
         return found
 
-    def may_read(self, request: Request, schema: StoredSchema) -> bool:
-        return login_of(request).may(Action.READ, schema.subject)
+    async def readable(self, request: Request, found: Iterable[StoredSchema]) -> list[StoredSchema]:
+        """Those of subjects that may be read."""
+        schemas = [*found]
+        may = await self.rights.judged(request, READ, {each.subject for each in schemas})
+        return [each for each in schemas if may(each.subject)]
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> StoredSchema:
         """Raises 40401 or 40402."""
@@ -143,20 +154,22 @@ class Api:
         if not form.strip():
             return schema.text
         if form == RESOLVED:
-            self._may_read_references(request, schema)
+            await self.require(request, READ, *self._referred(schema))
         return await self.registry.checker.formatted(source_of(self.state, schema), form)
 
-    def _may_read_references(self, request: Request, schema: StoredSchema) -> None:
-        waiting, seen = [schema], {schema.key}
+    def _referred(self, schema: StoredSchema) -> set[str]:
+        """The subjects that its references lead to."""
+        waiting, seen, subjects = [schema], {schema.key}, set()
         while waiting:
             referring = waiting.pop()
             for each in referring.references:
                 key = self.state.target(referring.subject, each)
-                require(request, Action.READ, key.subject)
+                subjects.add(key.subject)
                 target = self.state.get(key.subject, key.version, deleted=True)
                 if target is not None and key not in seen:
                     seen.add(key)
                     waiting.append(target)
+        return subjects
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,16 @@ from moldau.registry.names import INT_MAX
 from moldau.registry.serving.api import ACCEPTED, OFFERED
 from moldau.registry.serving.table import NUMBER, Endpoint
 
-ALWAYS = (401, 403, 404, 406, 408, 413, 422, 431, 500)
+ALWAYS = (401, 403, 404, 406, 408, 413, 422, 429, 431, 500, 503)
 WITH_BODY = (400, 415)
 WORDS = {
     400: "The body is no JSON", 401: "No login, or a wrong one", 403: "The user may not do this",
     404: "Not found: error codes 40401 to 40409", 406: "No media type that is offered", 408: "Too slow",
     409: "Incompatible: error code 40901", 413: "The body is too large", 415: "No media type that is read",
-    422: "Not processable: error codes 42201 to 42211", 431: "The headers are too large",
+    422: "Not processable: error codes 42201 to 42211", 429: "Too many users of the cluster at a time",
+    431: "The headers are too large",
     500: "The store, the leader or the way to it failed: error codes 50001 to 50004",
+    503: "Too much at a time, or the cluster cannot be asked who this is",
 }  # fmt: skip
 TEXT: dict[str, Any] = {"type": "string"}
 OBJECT: dict[str, Any] = {"type": "object"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -12,14 +12,14 @@ from starlette.requests import Request
 from moldau.registry import refusals
 from moldau.registry.names import INT_MAX, context_of, in_context, version_of
 from moldau.registry.records import StoredSchema
+from moldau.registry.rights import READ
 from moldau.registry.serving.api import Api, RawText
 from moldau.registry.serving.showing import page, page_of_schemas, shown
 from moldau.registry.serving.table import FLAG, PAGE, TEXT, Endpoint, flags
 from moldau.schemas.model import SchemaType
 from moldau.schemas.subjects import CONTEXT_WILDCARD, DEFAULT_CONTEXT, QualifiedSubject
-from moldau.web.authentication import forbidden, login_of
+from moldau.web.authentication import forbidden
 from moldau.web.errors import ApiError
-from moldau.web.logins import Action
 from moldau.web.requests import flag, path_value
 
 FORM = (("format", TEXT),)
@@ -68,36 +68,42 @@ class Reading:
 
     async def schemas(self, request: Request) -> list[dict[str, Any]]:
         rule_type = request.query_params.get("ruleType", "")
-        found = (each for each in self._schemas(request) if not rule_type or _has_rule(each, rule_type))
+        names = await self._names(request)
+        found = (each for each in self._schemas(request, names) if not rule_type or _has_rule(each, rule_type))
         return [shown(each) for each in page_of_schemas(request, found)]
 
-    def _schemas(self, request: Request) -> Iterator[StoredSchema]:
+    def _schemas(self, request: Request, names: Iterable[str]) -> Iterator[StoredSchema]:
         deleted, latest = flag(request, "deleted"), flag(request, "latestOnly")
-        for name in self._names(request, request.query_params.get("subjectPrefix", CONTEXT_WILDCARD)):
+        for name in names:
             versions = self.api.state.versions(name, deleted=deleted)
             yield from versions[-1:] if latest else versions
 
     async def subjects(self, request: Request) -> list[str]:
         deleted, only = flag(request, "deleted"), flag(request, "deletedOnly")
-        state = self.api.state
+        names, state = await self._names(request), self.api.state
         return page(request, (
             name
-            for name in self._names(request, request.query_params.get("subjectPrefix", CONTEXT_WILDCARD))
+            for name in names
             if (not state.has(name) if only else deleted or state.has(name))
         ))  # fmt: skip
 
-    def _names(self, request: Request, prefix: str) -> Iterator[str]:
-        """Of subjects that begin so and may be read; `:*:` is any context."""
-        login = login_of(request)
+    async def _names(self, request: Request) -> Iterator[str]:
+        """Of subjects that begin as is asked for and may be read."""
+        prefix = request.query_params.get("subjectPrefix", CONTEXT_WILDCARD)
+        may = await self.api.rights.judged(request, READ, self._beginning(prefix))
+        return filter(may, self._beginning(prefix))
+
+    def _beginning(self, prefix: str) -> Iterator[str]:
+        """`:*:` is any context."""
         is_anywhere = prefix.startswith(CONTEXT_WILDCARD)
         beginning = prefix.removeprefix(CONTEXT_WILDCARD)
         for name in self.api.state.names:
             compared = QualifiedSubject.parse(name).subject if is_anywhere and beginning else name
-            if compared.startswith(beginning) and login.may(Action.READ, name):
+            if compared.startswith(beginning):
                 yield name
 
     async def by_id(self, request: Request) -> dict[str, Any]:
-        found = self._of_id(request)
+        found = await self._of_id(request)
         text = await self.api.text(request, found)
         answer = shown(found, text=text, has_id=False)
         if flag(request, "fetchMaxId"):
@@ -105,14 +111,14 @@ class Reading:
         return answer
 
     async def text_by_id(self, request: Request) -> RawText:
-        return RawText(await self.api.text(request, self._of_id(request)))
+        return RawText(await self.api.text(request, await self._of_id(request)))
 
-    def _of_id(self, request: Request) -> StoredSchema:
+    async def _of_id(self, request: Request) -> StoredSchema:
         """Raises 40403, or 403 if all that have it may not be read."""
-        return self._allowed(request, self._places(request))[0]
+        return (await self._allowed(request, self._places(request)))[0]
 
-    def _allowed(self, request: Request, places: list[StoredSchema]) -> list[StoredSchema]:
-        allowed = [each for each in places if self.api.may_read(request, each)]
+    async def _allowed(self, request: Request, places: Iterable[StoredSchema]) -> list[StoredSchema]:
+        allowed = await self.api.readable(request, places)
         if not allowed:
             raise forbidden()
         return allowed
@@ -134,15 +140,15 @@ class Reading:
         return [*same, *(each for each in found if each not in same)]
 
     async def subjects_of(self, request: Request) -> list[str]:
-        return page(request, [*dict.fromkeys(each.subject for each in self._shown_places(request))])
+        return page(request, [*dict.fromkeys(each.subject for each in await self._shown_places(request))])
 
     async def versions_of(self, request: Request) -> list[dict[str, Any]]:
-        found = self._shown_places(request)
+        found = await self._shown_places(request)
         return page(request, [{"subject": each.subject, "version": each.version} for each in found])
 
-    def _shown_places(self, request: Request) -> list[StoredSchema]:
+    async def _shown_places(self, request: Request) -> list[StoredSchema]:
         deleted, subject = flag(request, "deleted"), request.query_params.get("subject", "")
-        found = self._allowed(request, self._places(request))
+        found = await self._allowed(request, self._places(request))
         named = QualifiedSubject.parse(subject)
         return [
             each
@@ -152,11 +158,11 @@ class Reading:
         ]
 
     async def by_guid(self, request: Request) -> dict[str, Any]:
-        found = self._allowed(request, [*self._of_guid(request)])[0]
+        found = (await self._allowed(request, self._of_guid(request)))[0]
         return shown(found, text=await self.api.text(request, found), has_id=False)
 
     async def ids_of_guid(self, request: Request) -> list[dict[str, Any]]:
-        allowed = self._allowed(request, [*self._of_guid(request)])
+        allowed = await self._allowed(request, self._of_guid(request))
         pairs = sorted({(context_of(each.subject), each.id) for each in allowed})
         return [{"context": context, "id": schema_id} for context, schema_id in pairs]
 
@@ -172,7 +178,7 @@ class Reading:
             yield from self.api.state.places(context, schema_id)
 
     async def versions(self, request: Request) -> list[int]:
-        subject, state = self.api.read_subject(request), self.api.state
+        subject, state = await self.api.read_subject(request), self.api.state
         deleted, only, negative = (flag(request, each) for each in ("deleted", "deletedOnly", "deletedAsNegative"))
         if not state.has(subject, deleted=deleted or only or negative):
             raise refusals.subject_not_found(subject)
@@ -181,12 +187,12 @@ class Reading:
             found = [each for each in found if each.is_deleted]
         return page(request, [-each.version if negative and each.is_deleted else each.version for each in found])
 
-    def _version(self, request: Request, *, deleted: bool) -> StoredSchema:
-        subject = self.api.read_subject(request)
+    async def _version(self, request: Request, *, deleted: bool) -> StoredSchema:
+        subject = await self.api.read_subject(request)
         return self.api.version(subject, version_of(path_value(request, "version")), deleted=deleted)
 
     async def version(self, request: Request) -> dict[str, Any]:
-        found = self._version(request, deleted=flag(request, "deleted"))
+        found = await self._version(request, deleted=flag(request, "deleted"))
         answer = shown(found, text=await self.api.text(request, found))
         if request.query_params.get("referenceFormat") == "qualified":
             context = context_of(found.subject)
@@ -195,16 +201,16 @@ class Reading:
         return answer
 
     async def text_of_version(self, request: Request) -> RawText:
-        found = self._version(request, deleted=flag(request, "deleted"))
+        found = await self._version(request, deleted=flag(request, "deleted"))
         return RawText(await self.api.text(request, found))
 
     async def referrers(self, request: Request) -> list[int]:
-        found = self._version(request, deleted=True)
+        found = await self._version(request, deleted=True)
         referring = self.api.state.referrers(found.key, deleted=flag(request, "deleted"))
-        return page(request, sorted({each.id for each in referring if self.api.may_read(request, each)}))
+        return page(request, sorted({each.id for each in await self.api.readable(request, referring)}))
 
     async def by_metadata(self, request: Request) -> dict[str, Any]:
-        subject, deleted = self.api.read_subject(request), flag(request, "deleted")
+        subject, deleted = await self.api.read_subject(request), flag(request, "deleted")
         if not self.api.state.has(subject, deleted=deleted):
             raise refusals.subject_not_found(subject)
         keys, values = request.query_params.getlist("key"), request.query_params.getlist("value")

@@ -18,12 +18,11 @@ from moldau.registry.deciding.settings import (
 )
 from moldau.registry.names import GLOBAL_CONTEXT, checked, context_of, normalized
 from moldau.registry.records import Settings
+from moldau.registry.rights import ADMIN, CONFIGURE, READ, Right
 from moldau.registry.serving.api import NOTHING, Api
 from moldau.registry.serving.showing import page, shown_change
 from moldau.registry.serving.table import PAGE, TEXT, Endpoint, flags
 from moldau.schemas.subjects import DEFAULT_CONTEXT
-from moldau.web.authentication import login_of, require
-from moldau.web.logins import Action
 from moldau.web.requests import flag, json_body, path_value
 
 API_LEVEL = "8.0.0"  # of Confluent's registry: what clients may expect
@@ -61,19 +60,19 @@ class SettingsEndpoints:
             Endpoint("POST", "/", "Nothing", self.root),
         ]  # fmt: skip
 
-    def _scope(self, request: Request, action: Action, *, is_changed: bool = False) -> str | None:
+    async def _scope(self, request: Request, right: Right, *, is_changed: bool = False) -> str | None:
         """The subject of the path; None for all, whose settings only administrators change."""
         if "subject" not in request.path_params:
-            require(request, Action.ADMIN if is_changed else Action.READ)
+            await self.api.require(request, ADMIN if is_changed else READ, "")
             return None
         name = path_value(request, "subject")
         subject = checked(name, has_settings=True) if is_changed else normalized(name)
         is_of_all = context_of(subject) == GLOBAL_CONTEXT
-        require(request, Action.ADMIN if is_changed and is_of_all else action, subject)
+        await self.api.require(request, ADMIN if is_changed and is_of_all else right, subject)
         return subject
 
     async def config(self, request: Request) -> Settings:
-        subject, state = self._scope(request, Action.READ), self.api.state
+        subject, state = await self._scope(request, READ), self.api.state
         if subject is None or flag(request, "defaultToGlobal"):
             return state.config(subject)
         if subject not in state.configs:
@@ -81,16 +80,16 @@ class SettingsEndpoints:
         return state.configs[subject]
 
     async def set_config(self, request: Request) -> Settings:
-        subject = self._scope(request, Action.WRITE, is_changed=True)
+        subject = await self._scope(request, CONFIGURE, is_changed=True)
         changes = config_body(await json_body(request))
         return shown_change(await self.api.registry.write(lambda state: decide_config(state, subject, changes)))
 
     async def delete_config(self, request: Request) -> Settings:
-        subject = self._scope(request, Action.WRITE, is_changed=True)
+        subject = await self._scope(request, CONFIGURE, is_changed=True)
         return await self.api.registry.write(lambda state: decide_config_deletion(state, subject))
 
     async def mode(self, request: Request) -> dict[str, str]:
-        subject, state = self._scope(request, Action.READ), self.api.state
+        subject, state = await self._scope(request, READ), self.api.state
         if subject is None or flag(request, "defaultToGlobal"):
             return {"mode": state.mode(subject)}
         if subject not in state.modes:
@@ -98,14 +97,14 @@ class SettingsEndpoints:
         return {"mode": state.modes[subject]}
 
     async def set_mode(self, request: Request) -> dict[str, str | None]:
-        subject = self._scope(request, Action.ADMIN, is_changed=True)
+        subject = await self._scope(request, ADMIN, is_changed=True)
         mode, forced = mode_body(await json_body(request)), flag(request, "force")
         self._check_may_change()
         found = await self.api.registry.write(lambda state: decide_mode(state, subject, mode, is_forced=forced))
         return {"mode": found}
 
     async def delete_mode(self, request: Request) -> dict[str, str | None]:
-        subject, recursive = self._scope(request, Action.ADMIN, is_changed=True), flag(request, "recursive")
+        subject, recursive = await self._scope(request, ADMIN, is_changed=True), flag(request, "recursive")
         self._check_may_change()
         found = await self.api.registry.write(
             lambda state: decide_mode_deletion(state, subject, is_recursive=recursive)
@@ -117,17 +116,17 @@ class SettingsEndpoints:
             raise refusals.not_permitted("Mode changes are not allowed")
 
     async def contexts(self, request: Request) -> list[str]:
-        login, state = login_of(request), self.api.state
-        prefix = request.query_params.get("contextPrefix", "")
+        state, prefix = self.api.state, request.query_params.get("contextPrefix", "")
+        may = await self.api.rights.judged(request, READ, ["", *state.names])
         allowed = state.contexts
-        if not login.may(Action.READ):
-            allowed = {context_of(each) for each in state.names if login.may(Action.READ, each)}
+        if not may(""):
+            allowed = {context_of(each) for each in state.names if may(each)}
         return page(request, sorted(each for each in {*allowed, DEFAULT_CONTEXT} if each.startswith(prefix)))
 
     async def delete_context(self, request: Request) -> Any:
         name = path_value(request, "context")
         context = context_of(name) if name.startswith(":") else name
-        require(request, Action.ADMIN, f":{context}:")
+        await self.api.require(request, ADMIN, f":{context}:")
         await self.api.registry.write(lambda state: decide_context_deletion(state, context))
         return NOTHING
 

@@ -19,14 +19,13 @@ from moldau.registry.deciding.registering import Candidate, check_mode, complete
 from moldau.registry.identity import guid_of_stored
 from moldau.registry.names import context_of, normalized, version_of
 from moldau.registry.records import Settings, StoredSchema
+from moldau.registry.rights import CHECK, DELETE, READ, WRITE
 from moldau.registry.serving.api import Api
 from moldau.registry.serving.showing import shown
 from moldau.registry.serving.table import TEXT, Endpoint, flags
 from moldau.registry.state import IMPORTING, LEVEL_KEY, State
 from moldau.schemas.model import ParsedSchema, SchemaType
-from moldau.web.authentication import require
 from moldau.web.errors import ApiError
-from moldau.web.logins import Action
 from moldau.web.requests import flag, json_body, path_value
 
 ATTEMPTS = 10
@@ -73,10 +72,10 @@ class Writing:
         ]  # fmt: skip
 
     async def register(self, request: Request) -> dict[str, Any]:
-        subject = self.api.subject(request, Action.WRITE)
+        subject = await self.api.subject(request, WRITE)
         body = schema_body(await json_body(request))
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
-        self._may_refer(request, subject, body)
+        await self._may_refer(request, subject, body)
         is_forced = flag(request, "force")
         stored = await self._register(request, subject, body, normalize=normalize, is_forced=is_forced)
         has_more = (stored.metadata, stored.rule_set) != (body.metadata, body.rule_set) or not body.text.strip()
@@ -85,10 +84,10 @@ class Writing:
             return {"id": stored.id, "version": stored.version, "guid": str(guid_of_stored(stored))}
         return shown(stored, text=await self.api.text(request, stored))
 
-    def _may_refer(self, request: Request, subject: str, body: SchemaBody) -> None:
+    async def _may_refer(self, request: Request, subject: str, body: SchemaBody) -> None:
         """Whoever refers to a schema gets to know it."""
-        for each in body.references:
-            require(request, Action.READ, self.api.state.target(subject, each).subject)
+        targets = [self.api.state.target(subject, each).subject for each in body.references]
+        await self.api.require(request, READ, *targets)
 
     async def _register(
         self, request: Request, subject: str, body: SchemaBody, *, normalize: bool, is_forced: bool
@@ -163,9 +162,9 @@ class Writing:
         )
 
     async def look_up(self, request: Request) -> dict[str, Any]:
-        subject, deleted = self.api.read_subject(request), flag(request, "deleted")
+        subject, deleted = await self.api.read_subject(request), flag(request, "deleted")
         body = schema_body(await json_body(request))
-        self._may_refer(request, subject, body)
+        await self._may_refer(request, subject, body)
         if not self.api.state.has(subject, deleted=deleted):
             raise refusals.subject_not_found(subject)
         if not body.text.strip():
@@ -180,13 +179,13 @@ class Writing:
         return shown(found, text=await self.api.text(request, found))
 
     async def delete_subject(self, request: Request) -> list[int]:
-        subject, permanent = self.api.subject(request, Action.WRITE), flag(request, "permanent")
+        subject, permanent = await self.api.subject(request, DELETE), flag(request, "permanent")
         return await self.api.registry.write(
             lambda state: decide_subject_deletion(state, subject, is_permanent=permanent)
         )
 
     async def delete_version(self, request: Request) -> int:
-        subject, permanent = self.api.subject(request, Action.WRITE), flag(request, "permanent")
+        subject, permanent = await self.api.subject(request, DELETE), flag(request, "permanent")
         version = version_of(path_value(request, "version"))
         return await self.api.registry.write(
             lambda state: decide_version_deletion(state, subject, version, is_permanent=permanent)
@@ -194,7 +193,7 @@ class Writing:
 
     async def tag(self, request: Request) -> dict[str, Any]:
         """The same text with other metadata and rules, as a version behind the others."""
-        subject = self.api.subject(request, Action.WRITE)
+        subject = await self.api.subject(request, WRITE)
         found = self.api.version(subject, version_of(path_value(request, "version")))
         body = await json_body(request)
         if not isinstance(body, dict):
@@ -214,7 +213,7 @@ class Writing:
         return shown(await self._register(request, subject, asked, normalize=False, is_forced=False))
 
     async def is_compatible(self, request: Request) -> dict[str, Any]:
-        subject = self._compared(request)
+        subject = await self._compared(request)
         version = version_of(path_value(request, "version"))
         body = schema_body(await json_body(request))
         previous = self.api.state.get(subject, version)
@@ -223,19 +222,19 @@ class Writing:
         return await self._verdict(request, subject, body, [] if previous is None else [previous])
 
     async def is_compatible_with_all(self, request: Request) -> dict[str, Any]:
-        subject = self._compared(request)
+        subject = await self._compared(request)
         body = schema_body(await json_body(request))
         return await self._verdict(request, subject, body, self.api.state.versions(subject))
 
-    def _compared(self, request: Request) -> str:
+    async def _compared(self, request: Request) -> str:
         subject = normalized(path_value(request, "subject"))
-        require(request, Action.READ, subject)
+        await self.api.require(request, CHECK, subject)
         return subject
 
     async def _verdict(
         self, request: Request, subject: str, body: SchemaBody, previous: Sequence[StoredSchema]
     ) -> dict[str, Any]:
-        self._may_refer(request, subject, body)
+        await self._may_refer(request, subject, body)
         verbose = flag(request, "verbose")
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
         try:
