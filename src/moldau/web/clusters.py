@@ -50,7 +50,10 @@ class Clusters:
 
     def ask(self, do: Callable[[Cluster], T]) -> T:
         """In a thread. What the cluster refuses, and a cluster that is not there, is an `ApiError`."""
-        cluster, is_new = self._taken()
+        try:
+            cluster, is_new = self._taken()
+        except UnusableSettings as wrong:  # a file that was there at the start
+            raise _problem(wrong) from None
         try:
             try:
                 found = do(cluster)
@@ -94,6 +97,8 @@ class Clusters:
 def _problem(wrong: BaseException) -> BaseException:
     if isinstance(wrong, Refused):
         return of_kafka(wrong.code, str(wrong))
+    if isinstance(wrong, UnusableSettings):
+        return ApiError(UNAVAILABLE, f"the cluster cannot be reached: {wrong}")
     if isinstance(wrong, Unsupported | EncodeError):
         return ApiError(KAFKA_BAD_REQUEST, str(wrong).partition(" (version ")[0])
     if isinstance(wrong, NotLetIn):
