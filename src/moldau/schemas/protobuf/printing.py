@@ -6,14 +6,14 @@ normalized one has full names, the order of numbers and options as the compiler 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, MethodDescriptorProto, ServiceDescriptorProto
 
 from moldau.schemas.protobuf import declarations
-from moldau.schemas.protobuf.options import compact, indented, quoted
+from moldau.schemas.protobuf.options import Option, compact, indented, quoted
 from moldau.schemas.protobuf.source import Path, Source
 from moldau.schemas.protobuf.style import Style, option_statements
 
@@ -25,6 +25,11 @@ INPUT, OUTPUT, METHOD_OPTIONS = 2, 3, 4
 
 def print_written(file: FileDescriptorProto, text: str) -> str:
     return _file(file, Style(Source(file, text), in_order=False, syntax=file.syntax))
+
+
+def print_changed(file: FileDescriptorProto, source: Source, changed: Mapping[Path, Sequence[Option]]) -> str:
+    """As it was written, with other options of some messages and fields."""
+    return _file(file, Style(source, in_order=False, syntax=file.syntax, changed=changed))
 
 
 def print_normalized(file: FileDescriptorProto, pool: Any) -> str:

@@ -28,14 +28,7 @@ DECLARED = ("message_type", "enum_type", "extension", "service", "dependency")
 
 def parse(text: str, references: Sequence[ReferencedText] = ()) -> ProtobufSchema:
     """The schema of a text in Protobuf's language, or of a FileDescriptorProto in base64. Raises InvalidSchema."""
-    texts: dict[str, str] = {}
-    for reference in references:
-        texts[reference.name] = _as_text(reference.text, texts)
-    name = FILE_NAME
-    while name in texts:
-        name += "_"
-    text = _as_text(text, texts)
-    compiled = compiler.compile_files(name, {name: text, **texts})
+    text, compiled = compiled_text(text, references)
     file = compiled.file[-1]
     if not any(getattr(file, part) for part in DECLARED):
         raise InvalidSchema("the schema declares nothing: no message, no enum, no import")
@@ -48,6 +41,18 @@ def parse(text: str, references: Sequence[ReferencedText] = ()) -> ProtobufSchem
     schema = ProtobufSchema(canonical, compiled)
     _ = schema.pool  # what could not be read later on is refused now
     return schema
+
+
+def compiled_text(text: str, references: Sequence[ReferencedText]) -> tuple[str, FileDescriptorSet]:
+    """The text that was compiled, and its file after all that it imports. Raises InvalidSchema."""
+    texts: dict[str, str] = {}
+    for reference in references:
+        texts[reference.name] = _as_text(reference.text, texts)
+    name = FILE_NAME
+    while name in texts:
+        name += "_"
+    text = _as_text(text, texts)
+    return text, compiler.compile_files(name, {name: text, **texts})
 
 
 def _as_text(text: str, references: Mapping[str, str]) -> str:
