@@ -93,9 +93,11 @@ def test_what_was_not_read_back_is_read_before_the_next_decision(bootstrap: str)
             other.begin_transaction()
             other.produce(registry.settings.topic, key=b'{"keytype":"NOOP"}', partition=0)
             await asyncio.to_thread(other.flush)
-            for number in (2, 3):
-                with pytest.raises(ApiError):
-                    await registered(registry, number)
+            with pytest.raises(ApiError, match="the topic was not read up to offset") as refused:
+                await registered(registry, 2)
+            assert refused.value.code == 50_002
+            with pytest.raises(ApiError):
+                await registered(registry, 3)
             await asyncio.to_thread(other.abort_transaction)
             await until(lambda: registry.is_leading)
             ids = [await registered_at_last(registry, number) for number in (1, 2, 3, 4)]
@@ -116,8 +118,9 @@ def test_a_topic_that_was_made_anew_takes_no_writes(bootstrap: str) -> None:
             await until(lambda: topic not in admin.list_topics(timeout=WAIT_S_MAX).topics)
             await asyncio.to_thread(admin.create_topics([made])[topic].result)
             for number in (7, 8):
-                with pytest.raises(ApiError, match="ends before offset 6"):
+                with pytest.raises(ApiError, match="ends before offset 6") as refused:
                     await registered(registry, number)
+                assert refused.value.code == 50_001
             assert "made anew" in registry.problems[0]
             assert registry.state.get("s5", 1) is not None, "it may be the only copy"
 
