@@ -33,6 +33,7 @@ def test_its_examples_run(bootstrap: str, tmp_path: Path) -> None:
     assert shown == '{"to":"Praha","parcels":2}\n{"to":"Brno","parcels":1}\n'
     assert "READER_FIELD_MISSING_DEFAULT_VALUE" in printed[1]
     assert '{"compatibility":"FULL"}' in printed[1]
+    assert r'"confluent:tags\":[\"PII\"]' in printed[2]
 
 
 def test_the_file_has_the_usual_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -254,3 +254,24 @@ def test_subjects_by_records(run: Run, subject: str) -> None:
         assert await kit.asked(kit.client.get_versions(f"Order{subject[-8:]}")) == [1]
 
     run(check)
+
+
+def test_a_version_with_tags_is_written_and_read(run: Run, registry: RunningRegistry, subject: str) -> None:
+    async def check(kit: Kit) -> None:
+        where, versions = context(subject), f"/subjects/{subject}-value/versions"
+        await kit.registered(f"{subject}-money", MONEY[kit.kind])
+        payload = await kit.asked((await kit.serializer(ORDER[kit.kind], subject))(VALUE, where))
+        entity = {"entityPath": {"JSON": "object.id"}.get(kit.kind, "Order.id"), "entityType": "sr_field"}
+        body = {"tagsToAdd": [{"schemaEntity": entity, "tags": ["PII"]}]}
+        answer = registry.ask("POST", f"{versions}/1/tags", body)
+        assert (answer[0], answer[1]["version"]) == (200, 2), answer
+        latest = await kit.serializer(ORDER[kit.kind], subject, auto_register_schemas=False, use_latest_version=True)
+        tagged = await kit.asked(latest(VALUE, where))
+        assert int.from_bytes(tagged[1:5], "big") == answer[1]["id"]
+        read = await kit.deserializer(ORDER[kit.kind], subject)
+        for each in (payload, tagged):
+            assert await kit.asked(read(each, where)) == VALUE
+        again = await kit.serializer(ORDER[kit.kind], subject)
+        assert await kit.asked(again(VALUE, where)) == payload, "the text without tags is the first version"
+
+    run(check)

@@ -11,6 +11,7 @@ from moldau.registry import refusals
 from moldau.registry.names import INT_MAX
 from moldau.registry.records import AVRO, Settings
 from moldau.schemas.model import Reference, SchemaType
+from moldau.schemas.tagging import Tagging
 
 LEVELS = (
     "NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE",
@@ -19,6 +20,9 @@ MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
 TEXT_BYTES_MAX = 1_000_000  # a record of `_schemas` with everything else has to be below Kafka's megabyte
 REFERENCES_MAX = 200  # of one schema; each is looked up and parsed before it
 MORE_BYTES_MAX = 200_000  # of metadata and rules
+TAGGED_MAX = 500  # records and fields in one request, each of which is looked for
+ENTITY_TYPES = ("sr_record", "sr_field")
+TAGS_FIELDS = ("tagsToAdd", "tagsToRemove", "metadata", "ruleSet", "rulesToMerge", "rulesToRemove")
 MIGRATION_MODES = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 DOMAIN_MODES = ("WRITE", "READ", "WRITEREAD")
 RULE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -43,8 +47,7 @@ class SchemaBody:
 def schema_body(body: Any) -> SchemaBody:
     fields = _object(body)
     text = _text(fields, "schema") or ""
-    if len(text.encode("utf-8", "surrogatepass")) > TEXT_BYTES_MAX:
-        raise refusals.schema_too_large(f"Schema is larger than {TEXT_BYTES_MAX} bytes")
+    check_size(text)
     kind = _text(fields, "schemaType") or AVRO
     if kind not in set(SchemaType):
         raise refusals.invalid_schema(f"Invalid schema type {kind}")
@@ -60,6 +63,12 @@ def schema_body(body: Any) -> SchemaBody:
         version=_number(fields, "version", 0),
         id=_number(fields, "id", -1),
     )
+
+
+def check_size(text: str) -> None:
+    """Raises 42209."""
+    if len(text.encode("utf-8", "surrogatepass")) > TEXT_BYTES_MAX:
+        raise refusals.schema_too_large(f"Schema is larger than {TEXT_BYTES_MAX} bytes")
 
 
 def _object(body: Any) -> Mapping[str, Any]:
@@ -206,6 +215,73 @@ def _tags_and_params(fields: Mapping[str, Any]) -> Settings:
             raise refusals.unprocessable("params of a rule are an object of strings")
         found["params"] = dict(sorted(params.items()))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class TagsBody:
+    version: int = 0
+    """Of what is to be registered: 0 for the next one."""
+    taggings: tuple[Tagging, ...] = ()
+    metadata: Settings | None = None
+    rule_set: Settings | None = None
+    merged: Settings | None = None
+    removed: frozenset[str] | None = None
+    """Names of rules."""
+
+
+def tags_body(body: Any) -> TagsBody:
+    """Raises 42210 for rules that are given twice."""
+    fields = _object(body)
+    if len(repr({each: fields.get(each) for each in TAGS_FIELDS})) > MORE_BYTES_MAX:
+        raise refusals.schema_too_large(f"Tags, metadata and rules are larger than {MORE_BYTES_MAX} bytes")
+    removed = fields.get("rulesToRemove")
+    if removed is not None and not _is_texts(removed):
+        raise refusals.unprocessable("rulesToRemove is no array of strings")
+    found = TagsBody(
+        version=_number(fields, "newVersion", 0),
+        taggings=_taggings(fields),
+        metadata=metadata(fields.get("metadata")),
+        rule_set=rule_set(fields.get("ruleSet")),
+        merged=rule_set(fields.get("rulesToMerge")),
+        removed=None if removed is None else frozenset(removed),
+    )
+    if found.rule_set is not None and (found.merged is not None or found.removed is not None):
+        raise refusals.invalid_rule_set("ruleSet should be omitted if specifying rulesToMerge or rulesToRemove")
+    return found
+
+
+def _taggings(fields: Mapping[str, Any]) -> tuple[Tagging, ...]:
+    """One for each record or field, in the order in which they are named."""
+    paths: dict[tuple[str, bool], str] = {}
+    tags: dict[tuple[str, tuple[str, bool]], list[str]] = {}
+    for name in ("tagsToAdd", "tagsToRemove"):
+        listed = fields.get(name)
+        if listed is not None and not isinstance(listed, list):
+            raise refusals.unprocessable(f"{name} is no array")
+        for each in map(_object, listed or ()):
+            path, is_record = _entity(_object(each.get("schemaEntity")))
+            key = path.removeprefix("."), is_record
+            paths.setdefault(key, path)
+            tags.setdefault((name, key), []).extend(_entity_tags(each.get("tags")))
+    if len(paths) > TAGGED_MAX:
+        raise refusals.unprocessable(f"tags of {len(paths)} records and fields; at most {TAGGED_MAX} are allowed")
+    return tuple(
+        Tagging(path, key[1], *(tuple(tags.get((name, key), ())) for name in ("tagsToAdd", "tagsToRemove")))
+        for key, path in paths.items()
+    )
+
+
+def _entity(fields: Mapping[str, Any]) -> tuple[str, bool]:
+    path, kind = _text(fields, "entityPath"), _text(fields, "entityType")
+    if path is None or kind not in ENTITY_TYPES:
+        raise refusals.unprocessable("schemaEntity needs an entityPath and the entityType sr_record or sr_field")
+    return path, kind == "sr_record"
+
+
+def _entity_tags(value: Any) -> list[str]:
+    if not _is_texts(value):
+        raise refusals.unprocessable("tags of a schemaEntity are an array of strings")
+    return [*value]
 
 
 def config_body(body: Any) -> Settings:

@@ -16,6 +16,7 @@ from moldau.registry.records import StoredSchema
 from moldau.registry.state import State
 from moldau.schemas import formats
 from moldau.schemas.model import InvalidSchema, ParsedSchema, Reference, ReferencedText, SchemaType
+from moldau.schemas.tagging import Tagging
 from moldau.web.errors import ApiError
 from moldau.web.trimming import Trimming
 
@@ -164,6 +165,17 @@ class Checker:
         async with self.turn(source.size, stays):
             parsed = await self.parse(source)
             return await self._in_thread(lambda: parsed.formatted(form))
+
+    async def tagged(self, source: Source, taggings: Sequence[Tagging], is_gone: Callable[[], Awaitable[bool]]) -> str:
+        """Raises 42201 for a path that leads nowhere."""
+        async with self.turn(source.size, is_gone):
+            try:
+                return await self._in_thread(
+                    lambda: formats.tagged(source.type, source.text, source.references, taggings)
+                )
+            finally:
+                if source.size > LARGE_BYTES:
+                    self._trimming.soon()
 
     async def problems(
         self, new: ParsedSchema, level: str, previous: Sequence[StoredSchema], sources: Callable[[StoredSchema], Source]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from moldau.registry import refusals
-from moldau.registry.bodies import SchemaBody
+from moldau.registry.bodies import SchemaBody, TagsBody
 from moldau.registry.deciding.decision import Decision
 from moldau.registry.deciding.settings import check_writable
 from moldau.registry.identity import guid_of
@@ -106,6 +106,20 @@ def merged_rules(below: Settings | None, above: Settings | None) -> Settings | N
             found[kind] = both
     enabled = above.get("enableAt") or below.get("enableAt")
     return {**found, "enableAt": enabled} if enabled else found
+
+
+def changed_rules(state: State, subject: str, body: TagsBody) -> Settings | None:
+    """Those that are given, or those of the version before with what is to be merged and removed."""
+    if body.merged is None and body.removed is None:
+        return body.rule_set
+    previous = state.get(subject, body.version - 1 if body.version > 0 else -1)
+    rules = merged_rules(None if previous is None else previous.rule_set, body.merged)
+    if rules is None or body.removed is None:
+        return rules
+    return {
+        kind: [each for each in found if each["name"] not in body.removed] if isinstance(found, list) else found
+        for kind, found in rules.items()
+    }
 
 
 def next_version(state: State, subject: str) -> int:

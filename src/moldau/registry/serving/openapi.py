@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from moldau.registry.bodies import ENTITY_TYPES, TAGGED_MAX
 from moldau.registry.names import INT_MAX
 from moldau.registry.serving.api import ACCEPTED, OFFERED
 from moldau.registry.serving.table import NUMBER, Endpoint
@@ -27,6 +28,16 @@ REFERENCE = {
     "type": "object",
     "properties": {"name": TEXT, "subject": TEXT, "version": {"type": "integer", "minimum": -1, "maximum": INT_MAX}},
     "required": ["name", "subject", "version"],
+}
+ENTITY = {
+    "type": "object",
+    "properties": {"entityPath": TEXT, "entityType": {"type": "string", "enum": [*ENTITY_TYPES]}},
+    "required": ["entityPath", "entityType"],
+}
+TAGS = {
+    "type": "object",
+    "properties": {"schemaEntity": ENTITY, "tags": {"type": "array", "items": TEXT}},
+    "required": ["schemaEntity", "tags"],
 }
 SCHEMA = {
     "type": "object",
@@ -59,7 +70,18 @@ COMPONENTS: dict[str, Any] = {
     },
     "Config": {"type": "object", "properties": {"compatibility": TEXT, "compatibilityLevel": TEXT}},
     "Mode": {"type": "object", "properties": {"mode": {"type": ["string", "null"]}}},
-    "Tags": {"type": "object", "properties": {"metadata": OBJECT, "ruleSet": OBJECT}},
+    "Tags": {
+        "type": "object",
+        "properties": {
+            "newVersion": {"type": "integer", "minimum": -1, "maximum": INT_MAX},
+            "tagsToAdd": {"type": "array", "items": TAGS, "maxItems": TAGGED_MAX},
+            "tagsToRemove": {"type": "array", "items": TAGS, "maxItems": TAGGED_MAX},
+            "metadata": OBJECT,
+            "ruleSet": OBJECT,
+            "rulesToMerge": OBJECT,
+            "rulesToRemove": {"type": "array", "items": TEXT},
+        },
+    },
     "Error": {
         "type": "object",
         "properties": {"error_code": {"type": "integer"}, "message": TEXT},

@@ -63,7 +63,7 @@ class Writing:
                      None, (404, 422), "Numbers", is_written=True),
             Endpoint("DELETE", version, "Delete a version", self.delete_version, flags("permanent"), None, (404, 422),
                      "Number", is_written=True),
-            Endpoint("POST", version + "/tags", "Metadata and rules for the next version", self.tag, (), "Tags",
+            Endpoint("POST", version + "/tags", "Tags, metadata and rules for the next version", self.tag, (), "Tags",
                      (404, 409, 422), "Schema", is_written=True),
             Endpoint("POST", "/compatibility/subjects/{subject}/versions/{version}", "Compatible with a version?",
                      self.is_compatible, verdict, "Schema", (404, 422), "Verdict"),
@@ -192,23 +192,22 @@ class Writing:
         )
 
     async def tag(self, request: Request) -> dict[str, Any]:
-        """The same text with other metadata and rules, as a version behind the others."""
+        """The same schema with other tags, metadata and rules, as a version behind the others."""
         subject = await self.api.subject(request, WRITE)
         found = self.api.version(subject, version_of(path_value(request, "version")))
-        body = await json_body(request)
-        if not isinstance(body, dict):
-            raise refusals.unprocessable("Request body is no JSON object")
-        if body.get("tagsToAdd") or body.get("tagsToRemove"):
-            raise refusals.unprocessable("tags inside of a schema's text are not supported; change the text")
-        removed = body.get("rulesToRemove") or []
-        if not isinstance(removed, list):
-            raise refusals.unprocessable("rulesToRemove is no array")
-        rules = bodies.rule_set(body.get("ruleSet")) if body.get("ruleSet") is not None else found.rule_set
-        rules = registering.merged_rules(rules, bodies.rule_set(body.get("rulesToMerge")))
-        metadata = bodies.metadata(body.get("metadata")) if body.get("metadata") is not None else found.metadata
-        fields = {"schema": found.text, "schemaType": found.type, "version": body.get("newVersion")}
-        asked = replace(
-            schema_body(fields), references=found.references, metadata=metadata, rule_set=_without(rules, removed)
+        body = bodies.tags_body(await json_body(request))
+        source, text = source_of(self.api.state, found), found.text
+        if body.taggings:
+            text = await self.api.registry.checker.tagged(source, body.taggings, request.is_disconnected)
+            bodies.check_size(text)
+        metadata = found.metadata if body.metadata is None else body.metadata
+        asked = SchemaBody(
+            text=text,
+            type=source.type,
+            references=found.references,
+            metadata=registering.merged(metadata, {"properties": {registering.VERSION_PROPERTY: str(body.version)}}),
+            rule_set=registering.changed_rules(self.api.state, subject, body),
+            version=body.version,
         )
         return shown(await self._register(request, subject, asked, normalize=False, is_forced=False))
 
@@ -266,15 +265,6 @@ def _referred(state: State, candidate: Candidate) -> tuple[str | None, ...]:
 def _property(metadata: Settings | None, name: str) -> str | None:
     found: str | None = ((metadata or {}).get("properties") or {}).get(name)
     return found
-
-
-def _without(rules: Settings | None, names: Sequence[object]) -> Settings | None:
-    if rules is None:
-        return None
-    return {
-        kind: [each for each in found if each["name"] not in names] if isinstance(found, list) else found
-        for kind, found in rules.items()
-    }
 
 
 def _looked_up(state: State, candidate: Candidate, *, deleted: bool) -> StoredSchema | None:
