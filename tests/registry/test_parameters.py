@@ -146,6 +146,41 @@ def test_levels_look_at_the_last_version_or_at_all(
         assert register(registry, subject, A, "?force=true")[1]["version"] == 3, "who forces is not checked"
 
 
+FIELDS = {
+    "AVRO": '{"type":"record","name":"R","fields":[{"name":"kept","type":"int"},{"name":"old","type":"int"}]}',
+    "JSON": '{"type":"object","properties":{"kept":{"type":"integer"},"old":{"type":"integer"}}}',
+    "PROTOBUF": 'syntax = "proto3"; message R { optional int32 kept = 1; int32 old = 2; oneof one { int32 two = 3; } }',
+}
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+@pytest.mark.parametrize("level", ["NONE", "FULL"])
+def test_reserved_fields_are_kept_free_where_fields_are_validated(
+    registry: RunningRegistry, subject: str, kind: str, level: str
+) -> None:
+    def body(reserved: str) -> dict[str, Any]:
+        properties = {"confluent:reserved": reserved, "owner": "billing"}
+        return {"schema": FIELDS[kind], "schemaType": kind, "metadata": {"properties": properties}}
+
+    registry.ask("PUT", f"/config/{subject}", {"compatibility": level})
+    assert register(registry, subject, body("old, two,gone"))[0] == 200, "nobody asked for it"
+    registry.ask("PUT", f"/config/{subject}", {"compatibility": level, "validateFields": True})
+    told = [
+        "The new schema has reserved field gone removed from its metadata "
+        "which is present in the old schema's metadata.",
+        "The new schema has field that conflicts with the reserved field old.",
+        f"{{validateFields: 'true', compatibility: '{level}'}}",
+    ]
+    asked = f"/compatibility/subjects/{subject}/versions/latest?verbose=true"
+    assert registry.ask("POST", asked, body("two, old"))[1] == {"is_compatible": False, "messages": told}
+    status, answer = register(registry, subject, body("two, old"))
+    assert (status, answer["error_code"]) == (409, 40_901)
+    assert ", ".join(told) in answer["message"]
+    free = {**body("old,two,gone"), "schema": FIELDS[kind].replace("old", "young")}
+    found = registry.ask("POST", asked, free)[1]["messages"]
+    assert not [each for each in found if "reserved" in each]
+
+
 @pytest.mark.parametrize(
     ("mode", "plain", "with_id"),
     [

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from moldau.registry import refusals
 from moldau.registry.names import context_of, in_context
-from moldau.registry.records import StoredSchema
+from moldau.registry.records import Settings, StoredSchema
 from moldau.registry.state import State
 from moldau.schemas import formats
 from moldau.schemas.model import InvalidSchema, ParsedSchema, Reference, ReferencedText, SchemaType
@@ -26,6 +26,7 @@ PARSED_BYTES_MAX = 512 << 10  # of the texts whose parsed forms are kept: these 
 LARGE_BYTES = 64 << 10  # of a text whose parsing leaves megabytes behind
 REFERENCED_MAX = 500  # of one schema, directly and through others
 DEPTH_MAX = 50  # of references to references
+RESERVED_PROPERTY = "confluent:reserved"
 T = TypeVar("T")
 
 
@@ -178,20 +179,31 @@ class Checker:
                     self._trimming.soon()
 
     async def problems(
-        self, new: ParsedSchema, level: str, previous: Sequence[StoredSchema], sources: Callable[[StoredSchema], Source]
+        self,
+        new: ParsedSchema,
+        level: str,
+        previous: Sequence[StoredSchema],
+        sources: Callable[[StoredSchema], Source],
+        *,
+        reserved: Sequence[str] | None = None,
     ) -> list[str]:
-        """Why the level forbids the schema beside earlier ones, which come from the first to the latest."""
-        if level == "NONE" or not previous:
-            return []
+        """Why the level forbids the schema beside earlier ones, which come from the first to the latest.
+
+        `reserved` is what is wrong with its reserved fields, and None where these are not judged.
+        """
+        problems = [*(reserved or ())]
         chosen = reversed(previous) if level.endswith("_TRANSITIVE") else previous[-1:]
-        for each in chosen:
+        for each in chosen if level != "NONE" else ():
             source = sources(each)  # one by one: of thousands with references that takes a second
             old = await self.parse(source)
             found = await self._in_thread(lambda old=old: explained(new, old, level.partition("_")[0]))  # type: ignore[misc]
             if found:
-                return [*found, f"{{oldSchemaVersion: {each.version}}}", f"{{oldSchema: '{source.text}'}}",
-                        f"{{validateFields: 'false', compatibility: '{level}'}}"]  # fmt: skip
-        return []
+                problems += [*found, f"{{oldSchemaVersion: {each.version}}}", f"{{oldSchema: '{source.text}'}}"]
+                break
+        if problems:
+            validates = "false" if reserved is None else "true"
+            problems.append(f"{{validateFields: '{validates}', compatibility: '{level}'}}")
+        return problems
 
     async def _in_thread(self, compute: Callable[[], T]) -> T:
         try:
@@ -216,6 +228,22 @@ def _parsed(source: Source) -> ParsedSchema:
         return formats.parse(source.type, source.text, source.references)
     except RecursionError:
         raise InvalidSchema("the schema is nested too deeply") from None
+
+
+def reserved_problems(new: ParsedSchema, metadata: Settings | None, previous: Settings | None) -> list[str]:
+    """What a schema does with fields that its metadata reserves, or that of the version before. Confluent's texts."""
+    own, names = _reserved(metadata), new.fields
+    gone = [each for each in _reserved(previous) if each not in own]
+    removed = "removed from its metadata which is present in the old schema's metadata."
+    return [
+        *(f"The new schema has reserved field {each} {removed}" for each in gone),
+        *(f"The new schema has field that conflicts with the reserved field {each}." for each in own if each in names),
+    ]
+
+
+def _reserved(metadata: Settings | None) -> list[str]:
+    listed = ((metadata or {}).get("properties") or {}).get(RESERVED_PROPERTY, "")
+    return [*dict.fromkeys(each.strip() for each in listed.split(",") if each.strip())]
 
 
 def explained(new: ParsedSchema, old: ParsedSchema, direction: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, Self
@@ -69,6 +69,10 @@ class ParsedSchema(Protocol):
     @property
     def record_name(self) -> str | None:
         """Of the record, the title or the first message: what subjects are named after by RecordNameStrategy."""
+
+    @property
+    def fields(self) -> Collection[str]:
+        """The names of its outermost fields, without those of Protobuf's oneofs."""
 
     @property
     def canonical(self) -> str:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from moldau.registry import bodies, refusals
 from moldau.registry.bodies import SchemaBody, schema_body
-from moldau.registry.checking import Source, referenced, resolved, source_of
+from moldau.registry.checking import Source, referenced, reserved_problems, resolved, source_of
 from moldau.registry.deciding import registering
 from moldau.registry.deciding.decision import Decision
 from moldau.registry.deciding.deleting import decide_subject_deletion, decide_version_deletion
@@ -152,13 +152,19 @@ class Writing:
         return prepared
 
     async def _problems(self, subject: str, prepared: Prepared, previous: Sequence[StoredSchema]) -> list[str]:
-        config = self.api.state.config(subject)
+        config, own = self.api.state.config(subject), prepared.candidate.metadata
+        reserved = None
+        if config.get("validateFields"):
+            reserved = reserved_problems(prepared.parsed, own, previous[-1].metadata if previous else None)
         group = config.get("compatibilityGroup")
         if group is not None:
-            own = _property(prepared.candidate.metadata, group)
-            previous = [each for each in previous if _property(each.metadata, group) == own]
+            previous = [each for each in previous if _property(each.metadata, group) == _property(own, group)]
         return await self.api.registry.checker.problems(
-            prepared.parsed, config[LEVEL_KEY], previous, lambda each: source_of(self.api.state, each)
+            prepared.parsed,
+            config[LEVEL_KEY],
+            previous,
+            lambda each: source_of(self.api.state, each),
+            reserved=reserved,
         )
 
     async def look_up(self, request: Request) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from moldau.schemas.avro import compatibility
@@ -32,6 +32,11 @@ class AvroSchema:
     def record_name(self) -> str | None:
         root = known(self.parsed.root, self.parsed.names)
         return root.heading.full_name if isinstance(root, Record) else None
+
+    @property
+    def fields(self) -> Collection[str]:
+        root = known(self.parsed.root, self.parsed.names)
+        return [each.name for each in root.fields] if isinstance(root, Record) else []
 
     @property
     def normalized(self) -> str:

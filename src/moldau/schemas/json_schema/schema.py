@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,11 @@ class JsonSchema:
     def record_name(self) -> str | None:
         title = self.contents.get("title") if isinstance(self.contents, dict) else None
         return title if isinstance(title, str) else None
+
+    @property
+    def fields(self) -> Collection[str]:
+        properties = self.contents.get("properties") if isinstance(self.contents, dict) else None
+        return properties if isinstance(properties, dict) else ()
 
     @property
     def normalized(self) -> str:

@@ -6,7 +6,7 @@ Two subjects may have messages of the same name, so nothing is ever put into the
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
@@ -113,6 +113,11 @@ class ProtobufSchema:
             if declared:
                 return ".".join(filter(None, (self.file.package, declared[0].name)))
         return None
+
+    @property
+    def fields(self) -> Collection[str]:
+        fields = [each for message in self.file.message_type for each in message.field]
+        return {each.name for each in fields if each.proto3_optional or not each.HasField("oneof_index")}
 
     @cached_property
     def normalized(self) -> str:
