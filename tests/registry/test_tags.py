@@ -85,6 +85,27 @@ def test_tags_are_added_read_and_removed(registry: RunningRegistry, subject: str
     assert registry.ask("GET", versions)[1] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_schema_is_registered_with_tags(registry: RunningRegistry, subject: str, kind: str) -> None:
+    versions = registered(registry, subject, kind)
+    record, field = PATHS[kind]
+    body = {"schema": TEXTS[kind], "schemaType": kind}
+    added = {**body, "schemaTagsToAdd": [tags(field, FIELD, "PII", "CARD"), tags(record, RECORD, "SHOP")]}
+    assert registry.ask("POST", f"/subjects/{subject}", added)[1]["error_code"] == 40_403
+    asked = f"/compatibility{versions}/latest"
+    assert registry.ask("POST", asked, added) == (200, {"is_compatible": True})
+    answer = registry.ask("POST", versions, added)[1]
+    assert (answer["version"], answer["schema"]) == (2, TAGGED[kind])
+    assert answer["metadata"] == {"properties": {"confluent:version": "2"}}
+    assert registry.ask("POST", f"/subjects/{subject}", added)[1]["version"] == 2
+    removed = {**body, "schema": TAGGED[kind], "schemaTagsToRemove": [tags(field, FIELD, "PII")], "version": 3}
+    answer = registry.ask("POST", versions, removed)[1]
+    assert (answer["version"], "CARD" in answer["schema"], "PII" in answer["schema"]) == (3, True, False)
+    wrong = {**body, "schemaTagsToAdd": [tags("none", RECORD, "A")]}
+    for path in (versions, f"/subjects/{subject}", asked):
+        assert registry.ask("POST", path, wrong)[1]["error_code"] == 42_201
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [

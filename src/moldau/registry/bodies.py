@@ -22,7 +22,7 @@ REFERENCES_MAX = 200  # of one schema; each is looked up and parsed before it
 MORE_BYTES_MAX = 200_000  # of metadata and rules
 TAGGED_MAX = 500  # records and fields in one request, each of which is looked for
 ENTITY_TYPES = ("sr_record", "sr_field")
-TAGS_FIELDS = ("tagsToAdd", "tagsToRemove", "metadata", "ruleSet", "rulesToMerge", "rulesToRemove")
+TAGS_OF_VERSION, TAGS_OF_SCHEMA = ("tagsToAdd", "tagsToRemove"), ("schemaTagsToAdd", "schemaTagsToRemove")
 MIGRATION_MODES = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 DOMAIN_MODES = ("WRITE", "READ", "WRITEREAD")
 RULE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -42,6 +42,8 @@ class SchemaBody:
     version: int = 0
     """0 for the next one, -1 for the latest."""
     id: int = -1
+    taggings: tuple[Tagging, ...] = ()
+    """What is to be done to its text first."""
 
 
 def schema_body(body: Any) -> SchemaBody:
@@ -51,9 +53,7 @@ def schema_body(body: Any) -> SchemaBody:
     kind = _text(fields, "schemaType") or AVRO
     if kind not in set(SchemaType):
         raise refusals.invalid_schema(f"Invalid schema type {kind}")
-    more = tuple(fields.get(each) for each in ("metadata", "ruleSet"))
-    if len(repr(more)) > MORE_BYTES_MAX:
-        raise refusals.schema_too_large(f"Metadata and rules are larger than {MORE_BYTES_MAX} bytes")
+    _check_more(fields, ("metadata", "ruleSet", *TAGS_OF_SCHEMA))
     return SchemaBody(
         text=text,
         type=SchemaType(kind),
@@ -62,6 +62,7 @@ def schema_body(body: Any) -> SchemaBody:
         rule_set=rule_set(fields.get("ruleSet")),
         version=_number(fields, "version", 0),
         id=_number(fields, "id", -1),
+        taggings=_taggings(fields, *TAGS_OF_SCHEMA),
     )
 
 
@@ -69,6 +70,11 @@ def check_size(text: str) -> None:
     """Raises 42209."""
     if len(text.encode("utf-8", "surrogatepass")) > TEXT_BYTES_MAX:
         raise refusals.schema_too_large(f"Schema is larger than {TEXT_BYTES_MAX} bytes")
+
+
+def _check_more(fields: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    if len(repr([fields.get(each) for each in names])) > MORE_BYTES_MAX:
+        raise refusals.schema_too_large(f"Tags, metadata and rules are larger than {MORE_BYTES_MAX} bytes")
 
 
 def _object(body: Any) -> Mapping[str, Any]:
@@ -232,14 +238,13 @@ class TagsBody:
 def tags_body(body: Any) -> TagsBody:
     """Raises 42210 for rules that are given twice."""
     fields = _object(body)
-    if len(repr({each: fields.get(each) for each in TAGS_FIELDS})) > MORE_BYTES_MAX:
-        raise refusals.schema_too_large(f"Tags, metadata and rules are larger than {MORE_BYTES_MAX} bytes")
+    _check_more(fields, (*TAGS_OF_VERSION, "metadata", "ruleSet", "rulesToMerge", "rulesToRemove"))
     removed = fields.get("rulesToRemove")
     if removed is not None and not _is_texts(removed):
         raise refusals.unprocessable("rulesToRemove is no array of strings")
     found = TagsBody(
         version=_number(fields, "newVersion", 0),
-        taggings=_taggings(fields),
+        taggings=_taggings(fields, *TAGS_OF_VERSION),
         metadata=metadata(fields.get("metadata")),
         rule_set=rule_set(fields.get("ruleSet")),
         merged=rule_set(fields.get("rulesToMerge")),
@@ -250,11 +255,11 @@ def tags_body(body: Any) -> TagsBody:
     return found
 
 
-def _taggings(fields: Mapping[str, Any]) -> tuple[Tagging, ...]:
+def _taggings(fields: Mapping[str, Any], to_add: str, to_remove: str) -> tuple[Tagging, ...]:
     """One for each record or field, in the order in which they are named."""
     paths: dict[tuple[str, bool], str] = {}
     tags: dict[tuple[str, tuple[str, bool]], list[str]] = {}
-    for name in ("tagsToAdd", "tagsToRemove"):
+    for name in (to_add, to_remove):
         listed = fields.get(name)
         if listed is not None and not isinstance(listed, list):
             raise refusals.unprocessable(f"{name} is no array")
@@ -266,7 +271,7 @@ def _taggings(fields: Mapping[str, Any]) -> tuple[Tagging, ...]:
     if len(paths) > TAGGED_MAX:
         raise refusals.unprocessable(f"tags of {len(paths)} records and fields; at most {TAGGED_MAX} are allowed")
     return tuple(
-        Tagging(path, key[1], *(tuple(tags.get((name, key), ())) for name in ("tagsToAdd", "tagsToRemove")))
+        Tagging(path, key[1], *(tuple(tags.get((name, key), ())) for name in (to_add, to_remove)))
         for key, path in paths.items()
     )
 

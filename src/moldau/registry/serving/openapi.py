@@ -47,6 +47,8 @@ SCHEMA = {
         "references": {"type": "array", "items": REFERENCE},
         "metadata": OBJECT,
         "ruleSet": OBJECT,
+        "schemaTagsToAdd": {"type": "array", "items": TAGS, "maxItems": TAGGED_MAX},
+        "schemaTagsToRemove": {"type": "array", "items": TAGS, "maxItems": TAGGED_MAX},
     },
     "required": ["schema"],
 }

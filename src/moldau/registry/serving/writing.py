@@ -76,6 +76,7 @@ class Writing:
         body = schema_body(await json_body(request))
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
         await self._may_refer(request, subject, body)
+        body = await self._tagged(request, subject, body)
         is_forced = flag(request, "force")
         stored = await self._register(request, subject, body, normalize=normalize, is_forced=is_forced)
         has_more = (stored.metadata, stored.rule_set) != (body.metadata, body.rule_set) or not body.text.strip()
@@ -83,6 +84,15 @@ class Writing:
             # Clients remember a text in an answer instead of their own, which for Protobuf is of another form.
             return {"id": stored.id, "version": stored.version, "guid": str(guid_of_stored(stored))}
         return shown(stored, text=await self.api.text(request, stored))
+
+    async def _tagged(self, request: Request, subject: str, body: SchemaBody) -> SchemaBody:
+        """A version that comes of tags is noted in its metadata, as each that a request names."""
+        if not body.taggings:
+            return body
+        source = Source(body.type, body.text, referenced(self.api.state, context_of(subject), body.references))
+        text = await self.api.registry.checker.tagged(source, body.taggings, request.is_disconnected)
+        bodies.check_size(text)
+        return replace(body, text=text, taggings=(), version=body.version or LATEST)
 
     async def _may_refer(self, request: Request, subject: str, body: SchemaBody) -> None:
         """Whoever refers to a schema gets to know it."""
@@ -176,6 +186,7 @@ class Writing:
         if not body.text.strip():
             raise refusals.schema_not_found()
         normalize = flag(request, "normalize") or bool(self.api.state.config(subject).get("normalize"))
+        body = await self._tagged(request, subject, body)
         async with self._turn(request, subject, body):
             prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
             prepared = await self._by_references(prepared, deleted=deleted)
@@ -202,19 +213,16 @@ class Writing:
         subject = await self.api.subject(request, WRITE)
         found = self.api.version(subject, version_of(path_value(request, "version")))
         body = bodies.tags_body(await json_body(request))
-        source, text = source_of(self.api.state, found), found.text
-        if body.taggings:
-            text = await self.api.registry.checker.tagged(source, body.taggings, request.is_disconnected)
-            bodies.check_size(text)
         metadata = found.metadata if body.metadata is None else body.metadata
         asked = SchemaBody(
-            text=text,
-            type=source.type,
+            text=found.text,
+            type=SchemaType(found.type),
             references=found.references,
             metadata=registering.merged(metadata, {"properties": {registering.VERSION_PROPERTY: str(body.version)}}),
             rule_set=registering.changed_rules(self.api.state, subject, body),
-            version=body.version,
+            taggings=body.taggings,
         )
+        asked = replace(await self._tagged(request, subject, asked), version=body.version)
         return shown(await self._register(request, subject, asked, normalize=False, is_forced=False))
 
     async def is_compatible(self, request: Request) -> dict[str, Any]:
@@ -245,6 +253,7 @@ class Writing:
         try:
             if not body.text.strip():
                 raise refusals.invalid_schema("Empty schema")
+            body = await self._tagged(request, subject, body)
             async with self._turn(request, subject, body):
                 prepared = await self._prepared(subject, replace(body, version=0, id=-1), normalize=normalize)
                 problems = await self._problems(subject, prepared, previous)

@@ -126,10 +126,12 @@ def _child(node: dict[str, Any], names: list[str]) -> Any:
     children = node.get(place)
     if not isinstance(children, dict) or not names:
         return None
-    name, longest = names.pop(), max(map(len, children), default=0)
-    while name not in children and names and len(name) < longest:
-        name = f"{name}.{names.pop()}"
-    return children.get(name)
+    parts, lengths = [names.pop()], set(map(len, children))
+    size = len(parts[0])
+    while names and (size not in lengths or ".".join(parts) not in children):
+        parts.append(names.pop())
+        size += 1 + len(parts[-1])
+    return children.get(".".join(parts))
 
 
 def _absent_first(note: Json) -> tuple[bool, str]:
