@@ -38,6 +38,8 @@ SCHEMA: dict[str, Any] = {
                 {"$ref": "#/definitions/In"},
                 False,
                 {},
+                {"if": {"type": "null"}, "then": {}, "properties": {"d": {}}},
+                {"type": "object", "default": {}, "properties": {"a": {}}},
             ]
         },
     },
@@ -70,10 +72,12 @@ TITLED = "/properties/titled/oneOf"
         ("object.titled.oneof.0.array.object", True, TITLED + "/9/items"),
         ("object.titled.oneof.6.not.object", True, TITLED + "/7/not"),
         ("object.titled.oneof.7.object.a", False, TITLED + "/2/properties/a"),
-        ("object.titled.oneof.8.object.b", False, TITLED + "/4/properties/b"),
-        ("object.titled.oneof.9.object", True, TITLED + "/1"),
-        ("object.titled.oneof.10.object", True, TITLED + "/3"),
-        ("object.titled.oneof.11.object", True, TITLED + "/0"),
+        ("object.titled.oneof.8.object.a", False, TITLED + "/14/properties/a"),
+        ("object.titled.oneof.9.object.b", False, TITLED + "/4/properties/b"),
+        ("object.titled.oneof.10.object.d", False, TITLED + "/13/properties/d"),
+        ("object.titled.oneof.11.object", True, TITLED + "/1"),
+        ("object.titled.oneof.12.object", True, TITLED + "/3"),
+        ("object.titled.oneof.13.object", True, TITLED + "/0"),
     ],
 )
 def test_a_path_leads_to_an_object_or_a_property(path: str, is_record: bool, place: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from moldau.schemas.json_schema.documents import Documents, Located, Place, draft_of
+from moldau.schemas.json_schema.documents import Documents, Draft, Located, Place
 from moldau.schemas.json_schema.modeling import Modeler
 from moldau.schemas.json_schema.nodes import (
     Anything,
@@ -47,7 +47,7 @@ COMBINING = {"anyof": "anyOf", "allof": "allOf", "oneof": "oneOf"}
 def tagged(text: str, references: Sequence[ReferencedText], taggings: Sequence[Tagging]) -> str:  # noqa: ARG001  no $ref is followed
     """Raises InvalidSchema for a path that leads nowhere."""
     root = read_schema_text(text)
-    finder = _Finder(Documents({}, draft_of(root)).locate(root).place)
+    finder = _Finder(Documents({}, Draft.DRAFT_4).locate(root).place)
     for each in taggings:
         found = finder.find(root, each)
         if not isinstance(found, dict):
@@ -59,6 +59,7 @@ def tagged(text: str, references: Sequence[ReferencedText], taggings: Sequence[T
 @dataclass(slots=True)
 class _Finder:
     place: Place
+    """Of draft 4: so Confluent's registry reads a schema of a list by itself, whatever the whole is."""
     modeler: Modeler = field(default_factory=Modeler)
     orders: dict[int, list[Json]] = field(default_factory=dict)
     """Of lists of schemas, by what they are: whatever is tagged, the order stays."""
@@ -99,7 +100,7 @@ class _Finder:
     def _rank(self, schema: Located | Node) -> tuple[Any, ...]:
         node = self.modeler.node(schema)
         contents = schema.contents if isinstance(schema, Located) and isinstance(schema.contents, dict) else {}
-        notes = [_absent_first(contents.get(each)) for each in ("title", "description", "default")]
+        notes = [_absent_first(contents.get(each)) for each in ("title", "description")]
         return KINDS[type(node)], notes, self._details(node)
 
     def _details(self, node: Node) -> tuple[Any, ...]:
@@ -135,4 +136,4 @@ def _child(node: dict[str, Any], names: list[str]) -> Any:
 
 
 def _absent_first(note: Json) -> tuple[bool, str]:
-    return (False, "") if note is None else (True, note if isinstance(note, str) else write_json(note))
+    return (True, note) if isinstance(note, str) else (False, "")
