@@ -38,6 +38,8 @@ class Reading(NamedTuple):
     first: int
     last: int
     is_committed: bool
+    is_lost: bool = False
+    """Whether its member lost the partition before it could commit."""
 
 
 def owned(events: Iterable[Event]) -> frozenset[Partition]:
@@ -88,7 +90,8 @@ def readings(histories: Iterable[Sequence[Event]]) -> dict[Partition, list[Readi
     for history in histories:
         for event, outcome in outcomes(history):
             for topic, index, first, last in event.content["spans"]:
-                found[topic, index].append(Reading(event.at_us, event.member, first, last, outcome == "committed"))
+                reading = Reading(event.at_us, event.member, first, last, outcome == "committed", outcome == "lost")
+                found[topic, index].append(reading)
     return {partition: sorted(read) for partition, read in found.items()}
 
 
@@ -117,12 +120,15 @@ def unread(ends: Mapping[Partition, int], histories: Iterable[Sequence[Event]]) 
 
 
 def repeated(histories: Iterable[Sequence[Event]], *, committed_only: bool) -> list[tuple[Partition, Reading, Reading]]:
-    """Readings that overlap an earlier one of their partition; with `committed_only` one that had been committed."""
+    """Readings that overlap an earlier one of their partition; with `committed_only` one that had been committed.
+
+    What a member lost is read again, whoever has the partition then: it could not be committed.
+    """
     return [
         (partition, earlier, later)
         for partition, read in readings(histories).items()
         for number, later in enumerate(read)
         for earlier in read[:number]
         if later.first <= earlier.last and earlier.first <= later.last
-        if earlier.is_committed or not committed_only
+        if earlier.is_committed or not (committed_only or earlier.is_lost)
     ]

@@ -48,6 +48,8 @@ def test_what_was_committed_may_not_be_read_again() -> None:
     assert not repeated([saved, after], committed_only=False)
     assert not repeated([unsaved, again], committed_only=True)
     assert repeated([unsaved, again], committed_only=False)
+    lost = told("a", (1, "read", [[*P, 0, 3]]), (2, "lost", [P]))
+    assert not repeated([lost, again], committed_only=False)
 
 
 def test_a_commit_is_of_all_that_was_read_since_the_last_one() -> None:

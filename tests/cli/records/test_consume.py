@@ -236,11 +236,14 @@ def test_a_member_that_is_terminated_commits_and_leaves(bootstrap: str, done: Do
     ) as reader:
         assert reader.stdout is not None
         assert sorted(int(reader.stdout.readline()) for _ in range(10)) == list(range(10))
+        done("produce", numbers, "-p", "0", stdin="10\n")  # whoever asks for it has noted what it printed before
+        assert int(reader.stdout.readline()) == 10
         reader.terminate()
         _, complaints = reader.communicate(timeout=WAIT_S_MAX)
     assert (reader.returncode, complaints) == (128 + signal.SIGTERM, b"")
     (listed,) = [each for each in json.loads(done("groups", "list", "-o", "json")) if each["group"] == group]
-    assert (listed["state"], listed["lag"]) == ("Empty", 0)
+    assert listed["state"] == "Empty"
+    assert listed["lag"] in (0, 1)
 
 
 def test_reading_without_a_group_creates_nothing(moldau_run: Callable[..., EmbeddedBroker], tmp_path: Path) -> None:
