@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import NoReturn
 
 from moldau.core import limits
@@ -35,6 +36,18 @@ def _without_comment(match: re.Match[str]) -> str:
     if match["end"] == "":
         raise InvalidSchema("no JSON: a comment has no end")
     return match[0] if match[0].startswith('"') else " "
+
+
+def objects(document: Json) -> Iterator[dict[str, Json]]:
+    """All of them, however deep."""
+    waiting = [document]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, list):
+            waiting.extend(found)
+        elif isinstance(found, dict):
+            waiting.extend(found.values())
+            yield found
 
 
 def read_value(payload: bytes) -> Json:

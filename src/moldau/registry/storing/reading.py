@@ -75,11 +75,12 @@ class TopicReader(threading.Thread):
             while not self._ended.is_set():
                 event = reader.next(timeout_s=WAIT_S)
                 if isinstance(event, Failed) and event.code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                    return self._go_inside()
+                    self._go_inside()
+                    return
                 if isinstance(event, Failed):
                     self._tell(f"{self.place} cannot be read: {event.told}")
                     self._ended.wait(RETRY_S)
-                    return None
+                    return
                 if isinstance(event, Read):
                     self.failure = None
                     self._take(Batch(readable(event.records), event.next_offset))
@@ -92,7 +93,6 @@ class TopicReader(threading.Thread):
                     self._tell(f"{self.place} has no leader, or is not there")
         finally:
             reader.close()
-        return None
 
     def _go_inside(self) -> None:
         """From a place that the log does not have."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from moldau.core import limits
 from moldau.schemas.json_schema.documents import Located
 from moldau.schemas.json_schema.patterns import matching
+from moldau.schemas.json_text import objects
 from moldau.schemas.model import InvalidSchema, InvalidValue, Json
 
 # Keywords whose schemas are applied to the value itself, to each of its items or properties, or to those of one name.
@@ -121,13 +122,4 @@ def _uses_inside(keyword: str, said: Json, schema: Located, value: Json) -> Iter
 
 def may_multiply(contents: Json) -> bool:
     """Whether a schema may be larger than its text: without references each part of it stands for itself."""
-    waiting = [contents]
-    while waiting:
-        schema = waiting.pop()
-        if isinstance(schema, list):
-            waiting.extend(schema)
-        elif isinstance(schema, dict):
-            if not schema.keys().isdisjoint(_REFERENCES):
-                return True
-            waiting.extend(schema.values())
-    return False
+    return any(not schema.keys().isdisjoint(_REFERENCES) for schema in objects(contents))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from moldau.core import limits
+from moldau.schemas.json_text import objects
 from moldau.schemas.model import InvalidSchema, Json
 
 _TOKENS = re.compile(
@@ -64,17 +65,11 @@ def _matching(pattern: str, size: int) -> int:
 
 
 def _patterns(document: Json) -> Iterator[str]:
-    waiting = [document]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, list):
-            waiting.extend(found)
-        elif isinstance(found, dict):
-            waiting.extend(found.values())
-            if isinstance(pattern := found.get("pattern"), str):
-                yield pattern
-            if isinstance(patterns := found.get("patternProperties"), dict):
-                yield from patterns
+    for found in objects(document):
+        if isinstance(pattern := found.get("pattern"), str):
+            yield pattern
+        if isinstance(patterns := found.get("patternProperties"), dict):
+            yield from patterns
 
 
 @lru_cache(maxsize=1_000)
