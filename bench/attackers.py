@@ -4,12 +4,15 @@
     python -m bench.attackers --only pipelined,noise --seconds 5
     python -m bench.attackers --secured                strangers at a broker with TLS and logins
     python -m bench.attackers --secured --alone        where nothing else runs: the broker's loop needs no priority
+    python -m bench.attackers --secured --alone --rounds 5
 
+Each attack is made as often as there are rounds, and each round begins with the quiet client; the table has medians,
+the longest ApiVersions and the most memory.
 The broker has the first core. The client, which produces a record, fetches it and asks for ApiVersions in turn, has
 the second one, before the attackers, who get what it leaves. The bar: a 99th percentile of at most twice the quiet one
-(with --secured: or twice the one beside the same attack on another broker, if that is larger), or below `FLOOR_MS`,
-where a machine's own hiccups decide; the ratio to quiet is in the table in any case. No answer to ApiVersions comes
-after more than 30 ms, and there are at most 64 MB more memory, which is the peak during the attack.
+(with --secured: or twice the one beside the same attack on another broker, if that is larger); on a machine with other
+work (without --alone) also anything below `FLOOR_MS`, where that decides. No answer to ApiVersions comes after more
+than 30 ms, and there are at most 64 MB more memory, which is the peak during the attack.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import contextlib
 import multiprocessing
 import os
 import socket
+import statistics
 import struct
 import sys
 import time
@@ -27,6 +31,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 import moldau
 from moldau.core import limits
@@ -49,6 +54,7 @@ from tests.hostile.test_batches import gzip_bomb, zstd_bomb
 OWN, BOMBED, LARGE = "own", "bombed", "large"
 TOPICS = 500
 FLOOR_MS = 1.0
+BAR_P99 = 2.0
 BAR_API_VERSIONS_MS = 30.0
 CROWD = 1_000
 CLIENTS_CORE = min(1, (os.cpu_count() or 1) - 1)
@@ -317,28 +323,54 @@ class Attacked:
     elsewhere_address: Address = ("", 0)
 
 
-def run(attacks: Sequence[Attacked], connect: Connect, *, process_id: int, seconds: float) -> int:
-    """How many attacks missed the bar."""
-    quiet = measure(connect, seconds)
-    show("| attack | p50 ms | p99 ms | p99 to quiet | on another broker | p99 to that | longest ApiVersions ms | MB |")
-    show("|---|---|---|---|---|---|---|---|")
-    show(f"| none | {quiet.at(0.5):.2f} | {quiet.at(0.99):.2f} | | | | {max(quiet.api_versions_ms):.1f} | |")
-    missed = 0
-    for each in attacks:
-        beside_ms = quiet.at(0.99)
-        if each.elsewhere is not None:
-            beside_ms = beside(each.elsewhere, each.elsewhere_address, seconds, connect).at(0.99)
+@dataclass(slots=True)
+class Rounds:
+    """One attack, again and again."""
+
+    quiet: list[Times] = field(default_factory=list)
+    elsewhere: list[Times] = field(default_factory=list)
+    attacked: list[Times] = field(default_factory=list)
+    grown_mb: float = 0.0
+
+    def take(self, one: Attacked, connect: Connect, *, process_id: int, seconds: float) -> None:
+        self.quiet.append(measure(connect, seconds))
+        if one.elsewhere is not None:
+            self.elsewhere.append(beside(one.elsewhere, one.elsewhere_address, seconds, connect))
         before_mb = memory_mb(process_id)
         Path(f"/proc/{process_id}/clear_refs").write_text("5")  # the peak is counted anew
-        times = beside(each.attack, each.address, seconds, connect)
-        grown_mb = memory_mb(process_id, "VmHWM") - before_mb
-        p99_ms, longest = times.at(0.99), max(times.api_versions_ms)
-        ratio = p99_ms / max(beside_ms, quiet.at(0.99))
-        missed += (ratio > 2 and p99_ms > FLOOR_MS) or longest > BAR_API_VERSIONS_MS or grown_mb > BAR_MEMORY_MB
-        name = each.attack.__name__.replace("_", " ")
-        other = f"{beside_ms:.2f} | {ratio:.1f}" if each.elsewhere else " | "
-        figures = f"{times.at(0.5):.2f} | {p99_ms:.2f} | {p99_ms / quiet.at(0.99):.1f} | {other}"
-        show(f"| {name} | {figures} | {longest:.1f} | {grown_mb:.0f} |")
+        self.attacked.append(beside(one.attack, one.address, seconds, connect))
+        self.grown_mb = max(self.grown_mb, memory_mb(process_id, "VmHWM") - before_mb)
+
+
+def median_ms(times: Sequence[Times], share: float) -> float:
+    return statistics.median(each.at(share) for each in times)
+
+
+def longest_ms(times: Sequence[Times]) -> float:
+    return max(max(each.api_versions_ms) for each in times)
+
+
+def run(
+    attacks: Sequence[Attacked], connect: Connect, *, process_id: int, seconds: float, rounds: int, floor_ms: float
+) -> int:
+    """How many attacks missed the bar."""
+    show("| attack | quiet p50, p99 | p50 ms | p99 ms | to quiet | elsewhere | to that | longest ApiVersions | MB |")
+    show("|---|---|---|---|---|---|---|---|---|")
+    measure(connect, 1.0)  # a broker's first requests are its slowest
+    missed = 0
+    for each in attacks:
+        found = Rounds()
+        for _ in range(rounds):
+            found.take(each, connect, process_id=process_id, seconds=seconds)
+        quiet_ms, p99_ms = median_ms(found.quiet, 0.99), median_ms(found.attacked, 0.99)
+        beside_ms = median_ms(found.elsewhere or found.quiet, 0.99)
+        longest, ratio = longest_ms(found.attacked), p99_ms / max(beside_ms, quiet_ms)
+        is_slow = ratio > BAR_P99 and p99_ms > floor_ms
+        missed += is_slow or longest > BAR_API_VERSIONS_MS or found.grown_mb > BAR_MEMORY_MB
+        quiet = f"{median_ms(found.quiet, 0.5):.2f}, {quiet_ms:.2f}"
+        other = f"{beside_ms:.2f} | {p99_ms / beside_ms:.1f}" if each.elsewhere else " | "
+        figures = f"{quiet} | {median_ms(found.attacked, 0.5):.2f} | {p99_ms:.2f} | {p99_ms / quiet_ms:.1f} | {other}"
+        show(f"| {each.attack.__name__.replace('_', ' ')} | {figures} | {longest:.1f} | {found.grown_mb:.0f} |")
     return missed
 
 
@@ -348,13 +380,16 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--secured", action="store_true")
     parser.add_argument("--alone", action="store_true", help="give the broker no priority: nothing else runs here")
+    parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
     names = options.only.split(",") if options.only else []
     show(f"load {os.getloadavg()[0]:.1f}")
+    how: dict[str, Any] = {"seconds": options.seconds, "rounds": options.rounds}
+    how["floor_ms"] = 0.0 if options.alone else FLOOR_MS
     if options.secured:
         from bench import secured_attackers
 
-        return secured_attackers.run_all(names, options.seconds, is_alone=options.alone)
+        return secured_attackers.run_all(names, how, is_alone=options.alone)
     wanted = [attack for attack in ATTACKS if not names or attack.__name__ in names]
     with moldau.run() as broker:
         address = broker.host, broker.port
@@ -363,7 +398,7 @@ def main() -> int:
             packed(codec)
         place(broker.pid, is_alone=options.alone)
         attacked = [Attacked(attack, address) for attack in wanted]
-        missed = run(attacked, partial(Attacker, address), process_id=broker.pid, seconds=options.seconds)
+        missed = run(attacked, partial(Attacker, address), process_id=broker.pid, **how)
     return 1 if missed else 0
 
 

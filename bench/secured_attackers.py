@@ -23,6 +23,7 @@ from collections.abc import Callable
 from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
 from bench.attackers import CLIENTS_CORE, OWN, Attack, Attacked, create, place, run
 from moldau.security.sasl.scram.client import ScramClient
@@ -193,7 +194,7 @@ def known_client(secured: Secured) -> Attacker:
     return client
 
 
-def run_all(names: list[str], seconds: float, *, is_alone: bool) -> int:
+def run_all(names: list[str], how: dict[str, Any], *, is_alone: bool) -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryDirectory() as next_door,
@@ -211,4 +212,4 @@ def run_all(names: list[str], seconds: float, *, is_alone: bool) -> int:
             Attacked(attack, address_of(secured, "SASL_SSL"), elsewhere, address_of(neighbour, "SASL_SSL"))
             for attack, elsewhere in wanted
         ]
-        return 1 if run(attacked, connect, process_id=secured.broker.pid, seconds=seconds) else 0
+        return 1 if run(attacked, connect, process_id=secured.broker.pid, **how) else 0

@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +54,19 @@ def client(secured: Secured, protocol: str) -> Iterator[Attacker]:
 def log_in(attacker: Attacker, token: bytes = PLAIN_TOKEN, version: int = 2) -> Any:
     assert attacker.ask(SaslHandshakeRequest("PLAIN"), 1).error_code == 0
     return attacker.ask(SaslAuthenticateRequest(token), version)
+
+
+def test_who_shakes_hands_goes_behind_the_event_loop(secured: Secured) -> None:
+    with client(secured, "SSL"):
+        pass
+    loop, *threads = niceness(secured.broker.pid)
+    assert loop + 10 in threads
+
+
+def niceness(process_id: int) -> list[int]:
+    """Of each thread, the first one first."""
+    tasks = sorted(Path(f"/proc/{process_id}/task").iterdir(), key=lambda task: int(task.name))
+    return [int((task / "stat").read_text().rpartition(")")[2].split()[16]) for task in tasks]
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
