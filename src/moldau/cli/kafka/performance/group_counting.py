@@ -23,6 +23,7 @@ from moldau.core.ids import TopicPartition
 
 # Not to be given out, and what was counted is what is committed.
 MEMBER_SETTINGS: Mapping[str, object] = {"enable.auto.offset.store": False}
+JOINING_POLL_S = 0.005  # a poll goes on after partitions were assigned, until there is a record or its time is up
 RESETS = {
     "smallest": EARLIEST, "earliest": EARLIEST, "beginning": EARLIEST,
     "largest": LATEST, "latest": LATEST, "end": LATEST,
@@ -63,7 +64,7 @@ class GroupCounting:
     def next(self, *, timeout_s: float, records_max: int) -> Counted | None:
         """What one answer held; None if nothing came in that time."""
         # Without partitions only the group can bring something.
-        told = self._consumer.poll(0 if self._reader.positions else timeout_s)
+        told = self._consumer.poll(0 if self._reader.positions else min(timeout_s, JOINING_POLL_S))
         if told is not None and told.error() is not None:
             raise KafkaException(told.error())
         if self._assigned:

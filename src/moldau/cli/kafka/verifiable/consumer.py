@@ -40,7 +40,7 @@ def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | No
     left = options.max_messages if options.max_messages >= 0 else None
     try:
         while not stop.is_set and left != 0:
-            batch = consumer.consume(AT_ONCE, POLL_S)
+            batch = _polled(consumer)
             records = [each for each in batch if each.error() is None]
             broken = next((each.error() for each in batch if each.error() is not None), None)
             if broken is not None and (broken.fatal() or broken.code() in REFUSALS):
@@ -54,6 +54,12 @@ def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | No
     except KafkaException as wrong:
         return reason(wrong)
     return None
+
+
+def _polled(consumer: Consumer) -> list[Message]:
+    """What is here as soon as something is, as Java's consumer has it; `consume` would wait until its time is up."""
+    first = consumer.poll(POLL_S)
+    return [] if first is None else [first, *consumer.consume(AT_ONCE - 1, 0)]
 
 
 def _told(records: list[Message], left: int | None, *, is_verbose: bool) -> list[list[Message]]:
