@@ -12,6 +12,7 @@ import pytest
 
 from moldau.cli.actions import ImportedAction
 from moldau.cli.completion.answering import parser_of_tool
+from moldau.cli.shell_scripts import CLASSES
 from moldau.cli.tools import TOOLS
 from moldau.cli.users.command import DEFAULT_ITERATIONS, MECHANISMS
 from moldau.security.sasl.scram.credential import ITERATIONS_MIN, ScramMechanism
@@ -30,6 +31,8 @@ MORE_MODULES = {"certs": 110, "dashboards": 90, "doctor": 100, "plan": 115, "pro
 MORE_MODULES |= {"zookeeper-config": 90, "registry": 90, "completion": 80, "monitor": 85}
 # Their modules are not split into a command line and what it does.
 NOT_SPLIT = ("produce", "consume", "rest", "up")
+# Named tuples of the command line.
+USE_TYPING = {"acls", "configs"}
 # One interpreter and a fork of it for each command line: starting one for each would take most of the time.
 LISTING = """\
 import os, sys
@@ -74,6 +77,12 @@ def test_help_loads_only_what_it_needs(loaded: Mapping[str, Sequence[str]], name
     found = loaded[f"{name} --help"]
     assert heavy_of(found) == []
     assert len(found) <= MORE_MODULES.get(name, MODULES_MAX)
+
+
+@pytest.mark.parametrize("name", sorted({*CLASSES} - USE_TYPING))
+def test_help_of_apache_kafkas_tools_loads_no_typing(loaded: Mapping[str, Sequence[str]], name: str) -> None:
+    """Which takes an eighth of the time; so modules that help needs say TYPE_CHECKING = False."""
+    assert "typing" not in loaded[f"{name} --help"]
 
 
 @pytest.mark.parametrize("arguments", WRONG)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
-from typing import NamedTuple
 
 from moldau.cli.parsing import Parser
 
@@ -20,11 +19,14 @@ def run_action(options: Namespace) -> int:
     return action(options)
 
 
-class ImportedAction(NamedTuple):
+class ImportedAction:
     """An action whose module is imported once it was chosen: what --help prints needs no client."""
 
-    module: str
-    function: str
+    __slots__ = ("function", "module")
+
+    def __init__(self, module: str, function: str) -> None:
+        self.module = module
+        self.function = function
 
     def __call__(self, options: Namespace) -> int:
         action: Callable[[Namespace], int] = getattr(import_module(self.module), self.function)

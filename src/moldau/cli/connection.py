@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from argparse import _ArgumentGroup as ArgumentGroup
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from moldau.cli.completion.kinds import PROFILE
 from moldau.cli.failures import CommandFailed, UsageError
 from moldau.cli.settling import TIMEOUT_S, seconds
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
 

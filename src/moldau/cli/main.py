@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import TextIO, cast
 
 from moldau.cli.failures import FAILED, INTERRUPTED, OK, CommandFailed, UsageError, meant
 from moldau.cli.tools import ABSENT, GROUPS, HELP, LEADING, TOOLS, module_of, tool_name
@@ -203,7 +202,7 @@ def show_control_characters(name: str) -> None:
         from moldau.cli.terminal import VisibleText
 
         if not isinstance(sys.stdout, VisibleText):
-            sys.stdout = cast(TextIO, VisibleText(sys.stdout))
+            sys.stdout = VisibleText(sys.stdout)
 
 
 def complain(name: str, message: str, *, exit_code: int, output: str | None) -> int:

@@ -9,7 +9,6 @@ import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from moldau.cli.completion.kinds import Completes
 from moldau.cli.failures import meant
@@ -60,11 +59,14 @@ def print_rows(rows: Sequence[Row], *, columns: Sequence[str], output: str, more
         print_value([*rows], output=output)
 
 
-class Change(NamedTuple):
+class Change:
     """Something that a command did, or could not do: people hear of a failure on standard error instead."""
 
-    row: Row
-    line: str | None = None
+    __slots__ = ("line", "row")
+
+    def __init__(self, row: Row, line: str | None = None) -> None:
+        self.row = row
+        self.line = line
 
 
 def print_changes(changes: Sequence[Change], *, output: str) -> None:

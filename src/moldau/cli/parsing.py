@@ -7,10 +7,13 @@ import sys
 from argparse import Action, ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, NoReturn
 
 from moldau.cli.failures import UsageError, meant
 from moldau.cli.settling import settle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\"}
 _HEX_DIGITS = 2

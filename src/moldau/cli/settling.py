@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
 
 from moldau.cli.failures import UsageError
 from moldau.cli.output import TABLE, output_format
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from moldau.cli.profiles import Defaults
+
+    T = TypeVar("T")
 
 TIMEOUT_S = 5.0
 TIMEOUT_S_MAX = 3_600.0  # librdkafka takes no more
-
-T = TypeVar("T")
 
 
 def settle(options: Namespace) -> None:

@@ -7,9 +7,12 @@ its cursor, change its title, or do worse, by what is in there. Files and pipes 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, BinaryIO, TextIO
 
 from moldau.core.visible import visible, visible_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO, TextIO
 
 
 class VisibleText:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 
-class Tool(NamedTuple):
+class Tool:
     """`kafka` is the module for Apache Kafka's options, `module` the one for everything else; one may be all.
 
     What it prints on a terminal has control characters of its own if it `draws`, and else is to have none.
     """
 
-    summary: str
-    module: str | None = None
-    kafka: str | None = None
-    reads_input: bool = False
-    draws: bool = False
+    __slots__ = ("draws", "kafka", "module", "reads_input", "summary")
+
+    def __init__(
+        self,
+        summary: str,
+        module: str | None = None,
+        *,
+        kafka: str | None = None,
+        reads_input: bool = False,
+        draws: bool = False,
+    ) -> None:
+        self.summary = summary
+        self.module = module
+        self.kafka = kafka
+        self.reads_input = reads_input
+        self.draws = draws
 
 
 DAILY = {

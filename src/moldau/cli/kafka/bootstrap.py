@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from moldau.client.cluster import Cluster
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import Any
 
 from moldau.cli.connection import CLIENT_ID
 from moldau.cli.failures import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # What librdkafka has no use for: Java's classes, and limits of calls that it does not have.
 _JAVA_ALONE = (

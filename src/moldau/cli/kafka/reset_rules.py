@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentTypeError, Namespace
 from argparse import _ArgumentGroup as ArgumentGroup
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from moldau.cli.failures import UsageError
 from moldau.cli.parsing import Parser, whole
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from moldau.client.groups.resetting import Rule
 

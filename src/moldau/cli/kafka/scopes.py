@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from moldau.cli.failures import UsageError
 from moldau.cli.parsing import whole
 from moldau.cli.settling import TIMEOUT_S_MAX
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from moldau.core.ids import TopicPartition
 

@@ -6,12 +6,15 @@ from argparse import ArgumentTypeError, Namespace
 from base64 import b64decode
 from binascii import Error as NoBase64
 from collections.abc import Mapping
-from typing import Any
 
 from moldau.cli.completion.kinds import PRINCIPAL
 from moldau.cli.connection import add_kafka_connection_options
 from moldau.cli.failures import UsageError
 from moldau.cli.parsing import Parser, whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 EXAMPLES = """\
 Tokens are handled by users who have logged in: --command-config says as whom. -1 is the broker's own period.
