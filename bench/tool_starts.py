@@ -2,10 +2,12 @@
 
     python -m bench.tool_starts                          every tool that Apache Kafka has, five rounds (about 6 minutes)
     python -m bench.tool_starts --rounds 1 topics acls   a quick look at two
+    python -m bench.tool_starts --kafka-home ~/kafka     theirs as their scripts start them
 
-Both run in turns on the same broker of ours, Java with the options of its own scripts (kafka-run-class.sh). Printed are
-the medians of the time that passed and of the processor's, and their ratios; on a busy machine the second means more. A
-tool that has no question but work is given the least of it: one record.
+Both run in turns on the same broker of ours. Without --kafka-home, which names an unpacked Apache Kafka, Java is run by
+itself: what its scripts do before that, and the JMX that they switch on, is left out. Printed are the medians of the
+time that passed and of the processor's, and their ratios; on a busy machine the second means more. A tool that has no
+question but work is given the least of it: one record.
 
 What else is installed beside Moldau counts: where there is typing_extensions, which tests and extras need, msgspec
 loads it, for a fifth of a start. So let --program name the command of an environment with `pip install moldau` alone.
@@ -81,11 +83,17 @@ def median(times: Sequence[Taken]) -> Taken:
     return Taken(*map(statistics.median, zip(*times, strict=True)))
 
 
-def compared(name: str, line: str, program: str, *, rounds: int) -> tuple[Taken, Taken]:
+def command_of_theirs(name: str, kafka_home: Path | None) -> list[str]:
+    if kafka_home is None:
+        return java_command(CLASSES[name][0], jvm=HEAP)
+    return [str(kafka_home / "bin" / "kafka-run-class.sh"), CLASSES[name][0]]  # which is all that each script runs
+
+
+def compared(name: str, line: str, options: argparse.Namespace) -> tuple[Taken, Taken]:
     """The medians of theirs and ours, in turns."""
-    theirs = java_command(CLASSES[name][0], *line.split(), jvm=HEAP)
-    ours = [program, name, *line.split()]
-    times = [(taken(theirs), taken(ours)) for _ in range(rounds)]
+    theirs = [*command_of_theirs(name, options.kafka_home), *line.split()]
+    ours = [options.program, name, *line.split()]
+    times = [(taken(theirs), taken(ours)) for _ in range(options.rounds)]
     return median([each for each, _ in times]), median([each for _, each in times])
 
 
@@ -97,6 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--program", default=str(Path(sys.executable).with_name("moldau")), help="the command of ours")
+    parser.add_argument("--kafka-home", type=Path, metavar="DIR", help="run DIR/bin/kafka-run-class.sh instead of Java")
     parser.add_argument("tools", nargs="*", metavar="TOOL", help="of these alone")
     options = parser.parse_args()
     names = options.tools or sorted(CLASSES)
@@ -112,7 +121,7 @@ def main() -> None:
                 if line is None:
                     continue
                 line = line.replace(SERVERS, broker.bootstrap_servers).replace(FILE, str(path))
-                theirs, own = compared(name, line, options.program, rounds=options.rounds)
+                theirs, own = compared(name, line, options)
                 say(f"{name:<26} {what:<8} " + " ".join(starmap(row, zip(theirs, own, strict=True))))
 
 
