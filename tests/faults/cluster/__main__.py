@@ -11,10 +11,20 @@ from pathlib import Path
 
 import msgspec
 
+from tests import apache_kafka
 from tests.faults.cluster.cluster import Shape
 from tests.faults.cluster.network import inside
 from tests.faults.cluster.run import FINAL_S_MAX, HEALED_S, RESULT, Options, Run, report
 from tests.faults.cluster.schedule import ANY
+from tests.store import ensemble
+
+
+def fetch(store: str, broker: str) -> None:
+    """What a new machine does not have yet: a network of its own has no way to it."""
+    if store == "zookeeper":
+        ensemble.jars()
+    if broker == "apache":
+        apache_kafka.libs()
 
 
 def main() -> int:
@@ -38,6 +48,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.secured and options.broker != "moldau":
         parser.error("--secured is for Moldau's brokers")
+    fetch(options.store, options.broker)
     inside("tests.faults.cluster", sys.argv[1:])
     shape = Shape(
         kind=options.broker, brokers=options.brokers, store=options.store, planted=options.planted,
