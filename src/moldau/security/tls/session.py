@@ -24,6 +24,7 @@ from moldau.core.limits import KIB
 from moldau.security.tls.certificates import read_certificate
 from moldau.security.tls.contexts import LoadedTls
 from moldau.security.tls.der import InvalidDer
+from moldau.security.tls.hellos import REFUSAL, HelloGate, RefusedHello
 from moldau.security.tls.records import run_of_records
 
 RECEIVE_BYTES_MAX: Final = 256 * KIB  # in one call: a quarter of a millisecond of decryption
@@ -33,6 +34,7 @@ RECORDS_FED_MAX: Final = 8  # at a time, which OpenSSL may work through before i
 BYTES_FED_MAX: Final = 16 * KIB  # at a time, if these are several: OpenSSL keeps a buffer as large as the largest feed
 RECORDS_PER_CALL_MAX: Final = IDLE_RECORDS_MAX + 2 * RECORDS_FED_MAX  # so many key updates take 0.7 ms
 STRANGERS_RECORDS_PER_CALL: Final = 4  # these 0.1 ms, and a message of an honest login is one record
+HANDSHAKE_RECORDS_MAX: Final = 256  # a message may be cut into records of one byte, each of which OpenSSL looks at
 HANDSHAKE_BYTES_MAX: Final = 256 * KIB  # OpenSSL takes 100 KiB of certificates at most, and one hello of 128
 SEND_BYTES_MAX: Final = 32 * KIB  # by one call of the system; OpenSSL keeps a buffer of that size
 UNSENT_BYTES_MAX: Final = 64 * KIB  # these, and alerts that reading gave rise to
@@ -46,7 +48,9 @@ class HandshakeFailed(ProtocolViolation):
 class TlsSession:
     __slots__ = (
         "_at",
+        "_gate",
         "_handshake_bytes",
+        "_handshake_records",
         "_idle_records",
         "_incoming",
         "_is_ended",
@@ -77,10 +81,12 @@ class TlsSession:
         self._is_ended = False
         self._is_shut = False
         self._handshake_bytes = 0
+        self._handshake_records = 0
         self._idle_records = 0
         self._received = b""  # from `_at`: records that OpenSSL was not given yet, the last of them perhaps not whole
         self._at = 0
         self._unsent = b""  # encrypted, while the socket takes nothing more
+        self._gate = HelloGate() if server_hostname is None else None
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         try:
             self._tls = tls.context.wrap_bio(
@@ -101,16 +107,20 @@ class TlsSession:
         False while it waits for the socket, to be writable if `wants_write`. Raises HandshakeFailed, or ConnectionError
         if nobody is there. How long it may take is the caller's business.
         """
-        is_complete = self._advance()
-        while not is_complete and not self._unsent and self._feed_handshake():
+        try:
             is_complete = self._advance()
+            while not is_complete and not self._unsent and self._feed_handshake():
+                is_complete = self._advance()
+        except RefusedHello as wrong:
+            self._send_now(REFUSAL)
+            raise HandshakeFailed(str(wrong)) from None
         self.wants_write = bool(self._unsent)
         if self.wants_write or not is_complete:
             return False
         suite = self.cipher_suite
         if self._tls13_suites and self.protocol == "TLSv1.3" and suite not in self._tls13_suites:
             raise HandshakeFailed(f"{suite} was negotiated, which ssl.cipher.suites does not have")
-        self.is_established, self._idle_records = True, 0
+        self.is_established, self._idle_records, self._gate = True, 0, None
         self.has_pending = self._has_records()
         return True
 
@@ -130,7 +140,7 @@ class TlsSession:
 
     def _feed_handshake(self) -> bool:
         """Feed records of the handshake; False while no whole one is here."""
-        while not self._feed():
+        while not (fed := self._feed()):
             if self._handshake_bytes > HANDSHAKE_BYTES_MAX:
                 raise HandshakeFailed(f"a TLS handshake of more than {HANDSHAKE_BYTES_MAX} bytes")
             try:
@@ -140,6 +150,9 @@ class TlsSession:
             if count == 0:
                 raise ConnectionResetError(errno.ECONNRESET, "closed in the middle of a TLS handshake")
             self._handshake_bytes += count
+        self._handshake_records += fed
+        if self._handshake_records > HANDSHAKE_RECORDS_MAX:
+            raise HandshakeFailed(f"a TLS handshake of more than {HANDSHAKE_RECORDS_MAX} records")
         return True
 
     def distinguished_name(self) -> str | None:
@@ -215,7 +228,8 @@ class TlsSession:
         count, self._at = run_of_records(received, at, records_max=records_max, bytes_max=BYTES_FED_MAX)
         if count:
             self._idle_records += count
-            self._incoming.write(memoryview(received)[at : self._at])
+            records = memoryview(received)[at : self._at]
+            self._incoming.write(records if self._gate is None else self._gate.passed(records))
         return count
 
     def _has_records(self) -> bool:
