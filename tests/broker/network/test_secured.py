@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import struct
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from threading import Event
 from typing import Any, cast
 
@@ -22,11 +23,11 @@ from moldau.broker.network.secured.handshakes import ListenerTls
 from moldau.broker.requests.dispatch import Dispatch
 from moldau.security.tls.contexts import server_tls
 from moldau.security.tls.principal_mapping import parse_mapping_rules
-from moldau.security.tls.session import TlsSession
 from tests.security.tls.world import World, make_world
 
 WAIT_S_MAX = 20.0
 LIMITS = ConnectionLimits(idle_ms_max=600_000)
+Come = Callable[[bytes], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 REQUEST = struct.pack(">ihhih", 10, 3, 0, 1, -1)
 
 
@@ -133,42 +134,80 @@ def test_a_handshake_that_takes_too_long_is_given_up(world: World, monkeypatch: 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
 
 
-def test_nothing_is_computed_for_a_handshake_that_was_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or a flood of hellos would keep threads, and descriptors, long after its end."""
-    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 1)
-    begun: list[TlsSession] = []
-
-    class Counted(TlsSession):
-        def __init__(self, *args: Any, **named: Any) -> None:
-            begun.append(self)
-            super().__init__(*args, **named)
-
-    monkeypatch.setattr(handshakes, "TlsSession", Counted)
+def test_who_has_waited_longest_is_given_up_for_a_new_one(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not who came first, whose first step was just computed."""
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 2)
 
     async def test() -> None:
-        executor, is_free = ThreadPoolExecutor(1), Event()
-        executor.submit(is_free.wait)
-        loaded = server_tls(world.settings(world.server), now_s=world.now_s)
-        tls = ListenerTls(loaded, parse_mapping_rules("DEFAULT"), executor, is_principal=True)
-        listener = Listener("SSL")
-        listener.bind("127.0.0.1", 0)
-        listener.start(cast("Dispatch", Recorder()), LIMITS, FrameBudget(), ConnectionQuotas(), SecuredDoor(tls, None))
-        flood = []
-        try:
-            for _ in range(5):
-                flood.append(await asyncio.open_connection(listener.host, listener.port))
-                flood[-1][1].write(b"\x16")
-                await until(lambda: executor._work_queue.qsize() == len(flood))
-            for reader, _ in flood[:-1]:
-                with pytest.raises(ConnectionResetError):  # hung up on while the thread is busy, with a byte unread
-                    await asyncio.wait_for(reader.read(1), WAIT_S_MAX / 4)
-        finally:
-            is_free.set()
-        await until(lambda: begun)
-        executor.shutdown()
-        assert len(begun) == 1
-        for _, writer in flood:
-            writer.transport.abort()
-        listener.close()
+        async with crowded(world) as (tls, come, executor):
+            first, second = await come(b""), await come(b"")
+            first[1].write(b"\x16")  # it says something, and waits again, now behind the second
+            await until(lambda: next(iter(tls.waiting)).peer.port == second[1].get_extra_info("sockname")[1])
+            third = await come(b"")
+            assert await second[0].read(1) == b""
+            assert tls.under_way == 2
+            assert {each.peer.port for each in tls.waiting} == {
+                writer.get_extra_info("sockname")[1] for _, writer in (first, third)
+            }
+            assert executor._work_queue.qsize() == 0
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+def test_nobody_who_waits_for_a_thread_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New ones are hung up on: else no handshake would be complete while hellos come faster than they are computed."""
+    monkeypatch.setattr(handshakes, "HANDSHAKES_MAX", 1)
+
+    async def test() -> None:
+        async with crowded(world) as (tls, come, executor):
+            is_free = Event()
+            executor.submit(is_free.wait)
+            try:
+                patient = await come(b"\x16")
+                await until(lambda: executor._work_queue.qsize() == 1)
+                for _ in range(4):
+                    late, _ = await come(b"")
+                    assert await late.read(1) == b""
+                assert tls.under_way == 1
+            finally:
+                is_free.set()
+            await until(lambda: tls.waiting)
+            assert next(iter(tls.waiting)).peer.port == patient[1].get_extra_info("sockname")[1]
+
+    asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
+
+
+@asynccontextmanager
+async def crowded(world: World) -> AsyncIterator[tuple[ListenerTls, Come, ThreadPoolExecutor]]:
+    """A listener, and how a client comes to it that says so much."""
+    executor = ThreadPoolExecutor(1)
+    loaded = server_tls(world.settings(world.server), now_s=world.now_s)
+    tls = ListenerTls(loaded, parse_mapping_rules("DEFAULT"), executor, is_principal=True)
+    listener = Listener("SSL")
+    listener.bind("127.0.0.1", 0)
+    listener.start(cast("Dispatch", Recorder()), LIMITS, FrameBudget(), ConnectionQuotas(), SecuredDoor(tls, None))
+    crowd = []
+
+    async def come(first_words: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        crowd.append(await asyncio.open_connection(listener.host, listener.port))
+        crowd[-1][1].write(first_words)
+        port = crowd[-1][1].get_extra_info("sockname")[1]
+        await until(lambda: port in accepted)
+        return crowd[-1]
+
+    accepted: set[int] = set()
+    begin = tls.begin
+
+    def noted(handshake: handshakes.Handshake) -> None:
+        accepted.add(handshake.peer.port)
+        begin(handshake)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ListenerTls, "begin", lambda _, handshake: noted(handshake))
+        try:
+            yield tls, come, executor
+        finally:
+            for _, writer in crowd:
+                writer.transport.abort()
+            listener.close()
+            executor.shutdown()

@@ -299,7 +299,7 @@ class Listener:
         assert self._turns is not None
         self._quotas.opened(self.name, peer.host, self._loop.time())
         if self._door is not None:
-            self._connections.add(self._door.let_in(sock, peer, self._hall(self._dispatch, self._turns, self._loop)))
+            self._let_in(self._door, sock, peer, self._hall(self._dispatch, self._turns, self._loop))
             return
         self._connections.add(
             Connection(
@@ -313,6 +313,14 @@ class Listener:
                 on_close=self._forget,
             )
         )
+
+    def _let_in(self, door: Door, sock: socket.socket, peer: Peer, hall: Hall) -> None:
+        try:
+            self._connections.add(door.let_in(sock, peer, hall))
+        except OSError as wrong:  # the kernel watches no more sockets; nothing of this one may stay behind
+            self._no_descriptors.say(f"a connection on {self.name} is dropped: {wrong.strerror}")
+            self._quotas.closed(self.name, peer.host)
+            sock.close()
 
     def _is_throttled(self, sock: socket.socket, peer: Peer, rates: HostRates) -> bool:
         """Whether its host connects too fast; then it is hung up on when the time to pause is over."""
@@ -333,17 +341,8 @@ class Listener:
         sock.close()
 
     def _hall(self, dispatch: Dispatch, turns: Turns, loop: asyncio.AbstractEventLoop) -> Hall:
-        return Hall(
-            dispatch,
-            self._allowed,
-            self._scratch,
-            self._budget,
-            turns,
-            self.refusals,
-            loop,
-            on_close=self._forget,
-            on_secured=self._replace,
-        )
+        own = self._allowed, self._scratch, self._budget
+        return Hall(dispatch, *own, turns, self.refusals, loop, on_close=self._forget, on_secured=self._replace)
 
     def _replace(self, one: Guest, by: Guest) -> None:
         self._connections.discard(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from asyncio import AbstractEventLoop
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from moldau.broker.requests.logging_in import LoginGate, Logins
 from moldau.security.principals import Principal
 from moldau.security.tls.outbox import new_scratch
 from moldau.security.tls.session import TlsSession
+
+LOGGER = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,14 @@ class SecuredDoor:
         def done(handshake: Handshake, session: TlsSession, principal: Principal) -> None:
             strangers.discard(handshake)
             known = replace(peer, principal=principal)
-            hall.on_secured(handshake, self._connect(session, known, hall, until_s))
+            try:
+                secured = self._connect(session, known, hall, until_s)
+            except OSError as wrong:  # the kernel watches no more sockets
+                LOGGER.debug("connection from %s dropped behind its TLS handshake: %s", peer, wrong)
+                session.close()
+                hall.on_close(handshake)
+                return
+            hall.on_secured(handshake, secured)
 
         def closed(handshake: Handshake) -> None:
             strangers.discard(handshake)

@@ -1,8 +1,8 @@
 """TLS handshakes of a listener: each waits on the loop for the other end, and computes in a thread.
 
 A client that says nothing costs a socket; one that stalls in the middle costs some memory until its time is up. When
-too many are under way, the one that began first is given up, with what it still waits for a thread to compute: an
-honest one takes milliseconds.
+too many are under way, the one is given up that has waited longest for its other end: an honest one answers within
+milliseconds.
 """
 
 from __future__ import annotations
@@ -43,13 +43,19 @@ class ListenerTls:
     executor: Executor
     is_principal: bool
     """Whether a certificate says who the client is; where it logs in, the login does."""
-    under_way: dict[Handshake, None] = field(default_factory=dict)
+    under_way: int = 0
+    waiting: dict[Handshake, None] = field(default_factory=dict)
+    """For the other end, whoever has waited longest first."""
     authentications: Authentications = field(default_factory=Authentications)
 
     def begin(self, handshake: Handshake) -> None:
-        self.under_way[handshake] = None
-        if len(self.under_way) > HANDSHAKES_MAX:
-            next(iter(self.under_way)).give_up("too many TLS handshakes are under way, and this one began first")
+        """An honest client is waited for as long as a message takes; a step that was computed is not to be in vain."""
+        self.under_way += 1
+        self.waiting[handshake] = None
+        if self.under_way > HANDSHAKES_MAX:
+            first = next(iter(self.waiting))  # the new one, where all others have work to do
+            del self.waiting[first]
+            first.give_up_soon("too many TLS handshakes are under way, and this one waited longest")
 
     def principal_of(self, session: TlsSession) -> Principal:
         if not self.is_principal:
@@ -104,10 +110,10 @@ class Handshake:
         self._on_close = on_close
         self._on_done = on_done
         self._work_under_way: Future[Principal | None] | None = None
+        turns.add_reader(sock.fileno(), self._go_on)  # may fail, and then there is nothing to undo
         self._deadline = loop.call_later(
             HANDSHAKE_S_MAX, self.give_up, f"no TLS handshake within {HANDSHAKE_S_MAX:.0f} s"
         )
-        turns.add_reader(sock.fileno(), self._go_on)
         tls.begin(self)
 
     @property
@@ -141,6 +147,9 @@ class Handshake:
             self._hang_up()
         self._on_close(self)
 
+    def give_up_soon(self, why: str) -> None:
+        self._loop.call_soon(self.give_up, why)
+
     def give_up(self, why: str) -> None:
         if not self.closed:
             self._refusals.not_admitted(self.peer, why)
@@ -149,7 +158,8 @@ class Handshake:
     def _end(self) -> None:
         """Neither waited for nor counted any more."""
         self._deadline.cancel()
-        self._tls.under_way.pop(self, None)
+        self._tls.under_way -= 1
+        self._tls.waiting.pop(self, None)
         if self._work_under_way is None:
             self._ignore_socket()
 
@@ -165,6 +175,7 @@ class Handshake:
     def _go_on(self) -> None:
         """The socket is ready. The loop leaves it alone while the thread has it."""
         self._ignore_socket()
+        self._tls.waiting.pop(self, None)
         self._work_under_way = self._tls.executor.submit(self._work)
         worked = asyncio.wrap_future(self._work_under_way, loop=self._loop)
         worked.add_done_callback(partial(self._turns.call_soon, self._worked))
@@ -178,6 +189,7 @@ class Handshake:
     def _worked(self, work: asyncio.Future[Principal | None]) -> None:
         self._work_under_way = None
         if self.closed:
+            work.cancelled() or work.exception()  # asked for, or asyncio would log that nobody did
             self._hang_up()
         elif work.cancelled():
             self.close()
@@ -191,6 +203,7 @@ class Handshake:
 
     def _wait(self) -> None:
         assert self._session is not None
+        self._tls.waiting[self] = None
         wait = self._turns.add_writer if self._session.wants_write else self._turns.add_reader
         wait(self._session.fileno(), self._go_on)
 

@@ -97,9 +97,10 @@ class StrangerTurns:
     def _watch(self, descriptor: int, those: dict[int, Do], do: Do) -> None:
         if not self._readers and not self._writers:
             self._loop.add_reader(self._epoll.fileno(), self._go_on_soon)
+        wanted = self._events(descriptor) | (select.EPOLLIN if those is self._readers else select.EPOLLOUT)
         is_new = descriptor not in self._readers and descriptor not in self._writers
-        those[descriptor] = do
-        (self._epoll.register if is_new else self._epoll.modify)(descriptor, self._events(descriptor))
+        (self._epoll.register if is_new else self._epoll.modify)(descriptor, wanted)
+        those[descriptor] = do  # only now: who is noted and not watched could never be let go
 
     def _ignore(self, descriptor: int, those: dict[int, Do]) -> None:
         if those.pop(descriptor, None) is None:
