@@ -57,6 +57,8 @@ class Strangers:
             self.half_of_a_first_frame,
             self.failed_logins_by_plain,
             self.failed_logins_by_scram,
+            self.failed_logins_by_token,
+            self.large_tokens,
             self.key_updates,
             self.key_updates_between_bytes,
             self.one_byte_in_a_record,
@@ -143,6 +145,20 @@ class Strangers:
         last = b"c=biws,r=%s,p=" + base64.b64encode(bytes(64))
         self._fail(stop, [begin, last])
 
+    def failed_logins_by_token(self, _: Address, stop: Event) -> None:
+        self._fail(stop, [bearer(b'{"alg":"RS256"}', bytes(256))])
+
+    def large_tokens(self, _: Address, stop: Event) -> None:
+        """As fast as they can be sent, with a header whose JSON takes long, and nobody waits for an answer."""
+        burst = bearer(b'{"alg":"RS256","a":[' + b",".join([b"{}"] * 8_100) + b"]}", b"")
+        crowd: list[socket.socket] = []
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                crowd.append(socket.create_connection(self.plain, 5))
+                crowd[-1].sendall(burst)
+            if len(crowd) > AT_ONCE_MAX:
+                crowd.pop(0).close()
+
     def _fail(self, stop: Event, messages: list[bytes]) -> None:
         """A thousand a second, if the broker answers so many."""
         with selectors.DefaultSelector() as waiting:
@@ -156,6 +172,13 @@ class Strangers:
                     one.setblocking(False)
                     waiting.register(one, selectors.EVENT_READ, messages[1:])
                 go_on(waiting)
+
+
+def bearer(header: bytes, signature: bytes) -> bytes:
+    """A login with a token that no key of the broker signed."""
+    token = b".".join(base64.urlsafe_b64encode(each).rstrip(b"=") for each in (header, b"{}", signature or b"none"))
+    first = b"n,,\x01auth=Bearer " + token + b"\x01\x01"
+    return frame(SaslHandshakeRequest("OAUTHBEARER"), 1) + frame(SaslAuthenticateRequest(first), 2)
 
 
 def go_on(waiting: selectors.BaseSelector) -> None:

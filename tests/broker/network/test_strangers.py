@@ -7,6 +7,7 @@ import ssl
 import struct
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from typing import Any, cast
 
 import pytest
@@ -19,7 +20,7 @@ from moldau.broker.network.secured.door import SecuredDoor
 from moldau.broker.network.secured.handshakes import ListenerTls
 from moldau.broker.network.secured.strangers import Strangers
 from moldau.broker.requests.dispatch import Dispatch
-from moldau.broker.requests.logging_in import CLIENT_ID_BYTES_MAX, Logins
+from moldau.broker.requests.logging_in import CHECKS_MAX, CLIENT_ID_BYTES_MAX, Logins
 from moldau.core.clock import SystemClock
 from moldau.security.sasl.login import LoginSettings
 from moldau.security.sasl.plain import PlainServer
@@ -59,6 +60,7 @@ class Scene:
         self.executor = ThreadPoolExecutor(1)
         loaded = server_tls(world.settings(world.server), now_s=world.now_s)
         settings = LoginSettings({"PLAIN": lambda: PlainServer(Passwords())})
+        self.logins = Logins(settings=settings, clock=SystemClock(), failure_delay_s=0, executor=self.executor)
         self.context = ssl.create_default_context(cadata=world.authority.certificate_pem().decode()) if tls else None
         self.listener = Listener("INSIDE")
         self.listener.bind("127.0.0.1", 0)
@@ -69,9 +71,7 @@ class Scene:
             ConnectionQuotas(),
             SecuredDoor(
                 ListenerTls(loaded, parse_mapping_rules("DEFAULT"), self.executor, is_principal=True) if tls else None,
-                Logins(settings=settings, clock=SystemClock(), failure_delay_s=0, executor=self.executor)
-                if logins
-                else None,
+                self.logins if logins else None,
                 strangers,
             ),
         )
@@ -130,6 +130,24 @@ def test_who_does_not_log_in_is_given_up_and_who_did_stays(
         assert await is_answered(known)
 
     played(lambda: Scene(world, tls=tls, logins=True, strangers=Strangers()), play)
+
+
+def test_of_logins_that_a_thread_checks_only_so_many_wait(world: World) -> None:
+    async def play(scene: Scene) -> None:
+        scene.logins.in_thread = frozenset({"PLAIN"})
+        is_free = Event()
+        scene.executor.submit(is_free.wait)
+        waiting = [asyncio.ensure_future(scene.logged_in()) for _ in range(CHECKS_MAX)]
+        while scene.logins.checks < CHECKS_MAX:  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await scene.logged_in()
+        is_free.set()
+        for streams in await asyncio.gather(*waiting):
+            assert await is_answered(streams)
+        assert scene.logins.checks == 0
+
+    played(lambda: Scene(world, tls=False, logins=True, strangers=Strangers()), play)
 
 
 def test_who_need_not_log_in_is_no_stranger(world: World) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from moldau.core.errors import ErrorCode
+from moldau.node.securing.doors import NICE_STEPS
 from moldau.wire.messages import (
     AlterClientQuotasRequest,
     ApiVersionsRequest,
@@ -60,7 +61,7 @@ def test_who_shakes_hands_goes_behind_the_event_loop(secured: Secured) -> None:
     with client(secured, "SSL"):
         pass
     loop, *threads = niceness(secured.broker.pid)
-    assert loop + 10 in threads
+    assert loop + NICE_STEPS in threads
 
 
 def niceness(process_id: int) -> list[int]:

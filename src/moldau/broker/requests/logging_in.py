@@ -40,6 +40,7 @@ from moldau.wire.request_header import read_request_header
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _SIZE_CORRELATION_ERROR = Struct(">iih")  # how an answer to ApiVersions begins, whose header is always the oldest
 _APIS = {int(row.key): row for row in (sasl_handshake, sasl_authenticate)}
+CHECKS_MAX = 128  # each keeps its client's token; two threads are through with so many in a tenth of a second
 CLIENT_ID_BYTES_MAX = 64  # of what a line of the log says about a failed login
 _NO_HEADER = RequestHeader(ApiKey.SASL_AUTHENTICATE, 0, 0, None)
 
@@ -47,7 +48,7 @@ Answer = list[Part] | Unanswered | None
 Response = SaslHandshakeResponse | SaslAuthenticateResponse | Relayed | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Logins:
     """What all gates of one listener share."""
 
@@ -58,6 +59,11 @@ class Logins:
     in_thread: frozenset[str] = frozenset()
     """Mechanisms whose work would hold the loop."""
     authentications: Authentications = field(default_factory=Authentications)
+    checks: int = 0
+    """How many threads have, or are to have: those of clients who hung up, too."""
+
+    def check_ended(self, _: object) -> None:
+        self.checks -= 1
 
 
 class LoginGate:
@@ -124,9 +130,15 @@ class LoginGate:
         now_ms, wall_ms = self._clock.elapsed_ms(), self._clock.now_ms()
         if self._login.mechanism not in self._logins.in_thread:
             return evaluate(token, now_ms=now_ms, wall_ms=wall_ms)
+        logins = self._logins
+        if logins.checks >= CHECKS_MAX:
+            raise ProtocolViolation(f"{CHECKS_MAX} other logins wait to be checked; try again later")
         token = bytes(token)  # the frame's memory is used again while the thread works
         work = partial(evaluate, token, now_ms=now_ms, wall_ms=wall_ms)
-        return _loop().run_in_executor(self._logins.executor, work)
+        checked = _loop().run_in_executor(logins.executor, work)
+        logins.checks += 1
+        checked.add_done_callback(logins.check_ended)
+        return checked
 
     def _follow(self, step: Step | Future[Step], route: Route | None, header: RequestHeader) -> Answer:
         if isinstance(step, Step):

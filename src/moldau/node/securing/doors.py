@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 import os
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AsyncExitStack
+from threading import Barrier
 
 from moldau.broker.context import Services
 from moldau.broker.network.listener import descriptors_for_connections
@@ -19,18 +21,19 @@ from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
 from moldau.core.config.listener_security import ListenerSecurity
 from moldau.core.config.listeners import PLAINTEXT
+from moldau.node.running import StartFailed
 from moldau.node.securing.certificates import Certificates, load_mapper, load_tls, tls_settings
 from moldau.node.securing.logins import check_logins, logins
 from moldau.security.tls.changes import Watch, look_at
 
 LOGGER = logging.getLogger(__name__)
 
-THREADS_MAX = 4  # they compute, mostly without the interpreter's lock; more would only take cores from the loop
-LOGIN_THREADS_MIN = 2  # of those that check tokens and read certificates, one may wait for a file or a Kerberos library
-# Two threads on the loop's core would keep it waiting for both: for the one that has the interpreter's lock, and that
-# one for the other, which computes. And a kernel lets whoever computes finish its slice, unless who wakes up has ten
-# times its weight. Measured: `python -m bench.attackers --secured --alone`.
-LOWER_BY = 10
+THREADS_MAX = 4  # more would only take cores from the loop
+LOGIN_THREADS_MIN = 2  # one may wait for a file or a Kerberos library while the other checks tokens
+# Of the threads that shake hands, which compute without the interpreter's lock: the kernel would let them finish their
+# slice while the loop waits. Those that check logins hold the lock, so that the loop would wait for them even longer.
+# Measured: `python -m bench.attackers --secured --alone`.
+NICE_STEPS = 5
 
 
 def secured(config: BrokerConfig) -> list[ListenerSecurity]:
@@ -49,32 +52,43 @@ def check_doors(config: BrokerConfig) -> None:
 
 def open_doors(services: Services, running: AsyncExitStack) -> dict[str, SecuredDoor]:
     cores = len(os.sched_getaffinity(0))
-    handshaking = _behind_the_loop(max(1, min(cores - 1, THREADS_MAX)), "moldau-handshakes", running)
-    executor = _behind_the_loop(max(LOGIN_THREADS_MIN, min(cores, THREADS_MAX)), "moldau-logins", running)
-    certificates = Certificates(lambda: services.config, executor)
+    # With as many as cores, the loop waits for one that has the lock, which waits for a core that another computes on.
+    shaking = _pool(max(1, min(cores - 1, THREADS_MAX)), "moldau-handshakes", running, initializer=_go_behind)
+    checking = _pool(max(LOGIN_THREADS_MIN, min(cores, THREADS_MAX)), "moldau-logins", running)
+    certificates = Certificates(lambda: services.config, checking)
     doors, strangers = {}, Strangers(descriptors_for_connections())
     for security in secured(services.config):
-        tls = _listener_tls(security, services, certificates, handshaking) if security.uses_tls else None
-        known = logins(security, services, executor, running) if security.uses_sasl else None
+        tls = _listener_tls(security, services, certificates, shaking) if security.uses_tls else None
+        known = logins(security, services, checking, running) if security.uses_sasl else None
         doors[security.listener.name] = SecuredDoor(tls, known, strangers)
     _follow(services, certificates, running)
     return doors
 
 
-def _behind_the_loop(threads: int, name: str, running: AsyncExitStack) -> Executor:
-    executor = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=_lower)
+def _pool(
+    threads: int, name: str, running: AsyncExitStack, *, initializer: Callable[[], None] | None = None
+) -> Executor:
+    """With all its threads: work that is handed over while none can be started is done, and nobody hears of it."""
+    executor = ThreadPoolExecutor(threads, thread_name_prefix=name, initializer=initializer)
     running.callback(executor.shutdown)
+    met = Barrier(threads)
+    try:
+        for _ in range(threads):
+            executor.submit(met.wait)
+    except RuntimeError as wrong:
+        met.abort()
+        raise StartFailed(f"no thread can be started ({name}): {wrong}") from None
     return executor
 
 
-def _lower() -> None:
+def _go_behind() -> None:
     """The calling thread's priority: to Linux, each thread has its own."""
     with contextlib.suppress(OSError):  # a sandbox may forbid it, and a pool whose threads can't begin is broken
-        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) + LOWER_BY)
+        os.setpriority(os.PRIO_PROCESS, 0, os.getpriority(os.PRIO_PROCESS, 0) + NICE_STEPS)
 
 
 def _listener_tls(
-    security: ListenerSecurity, services: Services, certificates: Certificates, handshaking: Executor
+    security: ListenerSecurity, services: Services, certificates: Certificates, shaking: Executor
 ) -> ListenerTls:
     watch = Watch.of(look_at(tls_settings(security)))
     try:
@@ -85,7 +99,7 @@ def _listener_tls(
         layers = services.config.layers
         static = BrokerConfig.of(layers.static)
         loaded = load_tls(next(one for one in secured(static) if one.listener.name == security.listener.name))
-    tls = ListenerTls(loaded, load_mapper(security), handshaking, is_principal=not security.uses_sasl)
+    tls = ListenerTls(loaded, load_mapper(security), shaking, is_principal=not security.uses_sasl)
     certificates.keep(security, tls, watch)
     return tls
 

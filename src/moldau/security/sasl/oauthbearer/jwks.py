@@ -23,6 +23,7 @@ RSA_BITS_MIN = 2_048  # RFC 7518, section 3.3
 KEYS_MAX = 100  # a token without a key id is tried on all that fit
 TOKEN_CHARS_MAX = 32_768  # before anything is decoded; providers keep tokens within HTTP headers, of 8 to 16 KiB
 
+HEADER_CHARS_MAX = 2_048  # an algorithm and a key's name, read before any signature: its JSON is a stranger's
 # Each algorithm with the type of its keys, and the curve of those that have one.
 ALGORITHMS: Mapping[str, tuple[str, str | None]] = MappingProxyType(
     {
@@ -118,6 +119,8 @@ class JwtValidator:
         sections = token.split(".")
         if len(sections) != 3 or not all(sections):
             raise InvalidToken("not a JWT: three sections, none of them empty, are expected")
+        if len(sections[0]) > HEADER_CHARS_MAX:
+            raise InvalidToken(f"a header of {len(sections[0])} characters; at most {HEADER_CHARS_MAX} are allowed")
         header = _section(_decoded(sections[0], "header"), "header")
         algorithm = header.get("alg")
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
