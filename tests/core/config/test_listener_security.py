@@ -108,3 +108,20 @@ def test_a_key_of_a_listener_is_told_from_others() -> None:
     for other in ("ssl.keystore.location", "listener.name.a.sasl.jaas.config", "listener.name.a.max.connections"):
         assert security_key(other) is None
     assert not re.search("hush", str(security_key("listener.name.a.hush")))
+
+
+@pytest.mark.parametrize("value", ["https", "HTTPS", ""])
+def test_names_of_other_brokers_are_checked_or_not(value: str) -> None:
+    assert security("SSL", ssl_endpoint_identification_algorithm=value).uses_tls
+
+
+def test_another_way_to_check_names_is_refused() -> None:
+    with pytest.raises(ConfigError, match=re.escape("ssl.endpoint.identification.algorithm")):
+        security("SSL", ssl_endpoint_identification_algorithm="ldaps")
+
+
+def test_whoever_fails_to_log_in_hears_of_it_before_the_connection_is_idle_for_too_long() -> None:
+    told = "connection.failed.authentication.delay.ms=500 has to be less than connections.max.idle.ms=500"
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        security("SSL", connections_max_idle_ms="500", connection_failed_authentication_delay_ms="500")
+    assert security("SSL", connections_max_idle_ms="0", connection_failed_authentication_delay_ms="500").uses_tls

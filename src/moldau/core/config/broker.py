@@ -157,6 +157,7 @@ class BrokerConfig:
             from moldau.core.config.listener_security import check_listener_security
 
             check_listener_security(self)
+        _check_failure_delay(self)
         self.metadata_service = metadata_service(self)
         self.access_control = _access_control(self, effective)
         check_alone(self, is_set=effective.keys())
@@ -295,6 +296,15 @@ def _access_control(config: BrokerConfig, effective: Mapping[str, str]) -> Acces
     from moldau.core.config.access import access_control  # most brokers have none
 
     return access_control(config)
+
+
+def _check_failure_delay(config: BrokerConfig) -> None:
+    delay, idle = "connection.failed.authentication.delay.ms", "connections.max.idle.ms"
+    if 0 < config.int(idle) <= config.int(delay):
+        message = (
+            f"{delay}={config.int(delay)} has to be less than {idle}={config.int(idle)}, or nobody hears of a failure"
+        )
+        raise ConfigConflict(delay, config.int(delay), message)
 
 
 def _check_retention(config: BrokerConfig) -> None:

@@ -127,6 +127,9 @@ class ListenerSecurity:
         return [*of_mechanism, f"{prefix}{key}", key]
 
 
+IDENTIFICATION = "ssl.endpoint.identification.algorithm"
+
+
 def check_listener_security(config: BrokerConfig) -> None:
     """ConfigError for what is wrong with the secured listeners' keys by themselves; files are read by a start."""
     for listener in config.listeners:
@@ -137,6 +140,9 @@ def check_listener_security(config: BrokerConfig) -> None:
 def _check(security: ListenerSecurity) -> None:
     for key in LISTENER_SECURITY_KEYS:
         security.value(key)
+    if security.uses_tls and (security.text(IDENTIFICATION) or "").lower() not in ("", "https"):
+        allowed = "https, or nothing to leave the names of other brokers unchecked"
+        raise ConfigError(security.key_of(IDENTIFICATION), security.text(IDENTIFICATION), f"allowed is {allowed}")
     if security.uses_sasl:
         _check_mechanisms(security)
 
