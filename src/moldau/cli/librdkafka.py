@@ -7,7 +7,7 @@ import socket
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
@@ -22,9 +22,11 @@ ATTEMPT_S = 0.5  # how long librdkafka may try before we look ourselves whether 
 PROBE_S = 1.0
 SHOWN_CHARS_MAX = 60  # of a name that is none
 CREATION_PAUSE_S = 0.05  # between two looks at a topic that the broker is creating
-# librdkafka connects to the next broker that it needs after half of this time only, be the last connection made long
-# ago: with its 100 ms a tool that sends one record spends a third of its time on waiting.
+# Between two connections librdkafka pauses for half of this, whoever they go to: with its own 100 ms a tool that sends
+# one record spends a third of its time on that.
 RECONNECT_MS = 20
+RECONNECT_MS_MAX = 10_000
+FIRST_PAUSE, LONGEST_PAUSE = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
 LOG_NOTHING = 0
 
 SILENT = (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
@@ -80,13 +82,23 @@ def open_client(make: Callable[[dict[str, Any]], AnyClient], config: dict[str, A
         raise UsageError('client configuration: librdkafka, which this tool runs on, knows no tokenauth="true"')
     if config.get("group.id") == "":  # librdkafka ends the process for it
         raise UsageError("the name of a group can't be empty")
-    config = {"reconnect.backoff.ms": RECONNECT_MS, **config}
+    config = _reconnecting(config)
     if config.get("log_level") == LOG_NOTHING:  # nobody asked for its log; it writes what is fatal all the same
         config = {**config, "logger": _deaf()}
     try:
         return make(config)
     except (KafkaException, TypeError, ValueError) as wrong:
         raise UsageError(f"client configuration: {reason(wrong)}") from None
+
+
+def _reconnecting(config: Mapping[str, Any]) -> dict[str, Any]:
+    """librdkafka refuses a first pause above the longest, where Java's clients take the shorter, or the only one."""
+    first, longest = config.get(FIRST_PAUSE, RECONNECT_MS), config.get(LONGEST_PAUSE)
+    if not str(first).isdecimal() or not (longest is None or str(longest).isdecimal()):
+        return {**config}  # for librdkafka to refuse
+    if longest is None:
+        return {**config, FIRST_PAUSE: first, LONGEST_PAUSE: max(int(first), RECONNECT_MS_MAX)}
+    return {**config, FIRST_PAUSE: min(int(first), int(longest))}
 
 
 def _deaf() -> logging.Logger:

@@ -25,6 +25,7 @@ _RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
 }
 _KIB = 1024
+AS_JAVA = "murmur2_random"  # librdkafka's name for the partitioner of Java's clients
 _ASSIGNORS = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",

@@ -11,7 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
 from moldau.cli.failures import OK, CommandFailed
-from moldau.cli.kafka.java_clients import java_client_config
+from moldau.cli.kafka.java_clients import AS_JAVA, java_client_config
 from moldau.cli.librdkafka import cluster_metadata, open_client, topic_metadata
 from moldau.cli.wire import open_cluster
 from moldau.core.clock import SystemClock
@@ -31,7 +31,7 @@ def run(options: Namespace) -> int:
     if options.topic not in cluster_metadata(consumer, options).topics:
         _create(options)
     partitions = topic_metadata(consumer, options.topic, options, may_appear=True).partitions
-    producer = open_client(Producer, config | {"linger.ms": 0, "acks": options.producer_acks})
+    producer = open_client(Producer, config | {"linger.ms": 0, "acks": options.producer_acks, "partitioner": AS_JAVA})
     try:
         ends = [
             consumer.get_watermark_offsets(TopicPartition(options.topic, each), timeout=options.timeout)[1]

@@ -16,7 +16,26 @@ from moldau.cli.librdkafka import cluster_metadata, open_client, reason
 CLIENT_ID = "consumer-1"
 AT_ONCE = 500  # as many as one poll of Java's consumer gives
 POLL_S = 0.1
-REFUSALS = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
+REFRESH_MS = 1_000  # how soon a topic is found that is created later; librdkafka's own is five minutes
+# With these nothing more will come; everything else is tried again, as in Java.
+ENDINGS = frozenset(
+    {
+        KafkaError._FATAL,
+        KafkaError._AUTO_OFFSET_RESET,
+        KafkaError.FENCED_INSTANCE_ID,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_MAX_SIZE_REACHED,
+        KafkaError.INCONSISTENT_GROUP_PROTOCOL,
+        KafkaError.INVALID_GROUP_ID,
+        KafkaError.INVALID_REQUEST,
+        KafkaError.INVALID_SESSION_TIMEOUT,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.UNRELEASED_INSTANCE_ID,
+        KafkaError.UNSUPPORTED_ASSIGNOR,
+        KafkaError.UNSUPPORTED_VERSION,
+    }
+)
 
 
 def run(options: Namespace) -> int:
@@ -36,15 +55,15 @@ def run(options: Namespace) -> int:
 def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | None:
     """Until it is stopped or has enough; gives what went wrong."""
     tell("startup_complete")
-    consumer.subscribe([options.topic], on_assign=_on_assign, on_revoke=_on_revoke, on_lost=_on_revoke)
     left = options.max_messages if options.max_messages >= 0 else None
     try:
+        consumer.subscribe([options.topic], on_assign=_on_assign, on_revoke=_on_revoke, on_lost=_on_revoke)
         while not stop.is_set and left != 0:
             batch = _polled(consumer)
             records = [each for each in batch if each.error() is None]
-            broken = next((each.error() for each in batch if each.error() is not None), None)
-            if broken is not None and (broken.fatal() or broken.code() in REFUSALS):
-                raise KafkaException(broken)
+            broken = [each.error() for each in batch if each.error() is not None]
+            if ended := next((each for each in broken if each.code() in ENDINGS), None):
+                raise KafkaException(ended)
             if not records:
                 continue
             read = _told(records, left, is_verbose=options.verbose)
@@ -58,8 +77,7 @@ def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | No
 
 def _polled(consumer: Consumer) -> list[Message]:
     """What is here as soon as something is, as Java's consumer has it; `consume` would wait until its time is up."""
-    first = consumer.poll(POLL_S)
-    return [] if first is None else [first, *consumer.consume(AT_ONCE - 1, 0)]
+    return consumer.consume(AT_ONCE, 0) or consumer.consume(1, POLL_S)  # type: ignore[no-any-return]
 
 
 def _told(records: list[Message], left: int | None, *, is_verbose: bool) -> list[list[Message]]:
@@ -117,7 +135,8 @@ def _text(data: bytes | None) -> str | None:
 
 
 def _config(options: Namespace) -> dict[str, Any]:
-    config = java_client_config(options, client_id=CLIENT_ID, **{"allow.auto.create.topics": True})
+    known = {"allow.auto.create.topics": True, "topic.metadata.refresh.interval.ms": REFRESH_MS}
+    config = java_client_config(options, client_id=CLIENT_ID, **known)
     config |= {
         "group.id": options.group_id,
         "enable.auto.commit": options.enable_autocommit,

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from moldau.cli.failures import OK
 from moldau.cli.kafka.commands.verifiable_producer import NUMBER_MAX
-from moldau.cli.kafka.java_clients import java_client_config
+from moldau.cli.kafka.java_clients import AS_JAVA, java_client_config
 from moldau.cli.kafka.performance.throttle import Throttle
 from moldau.cli.kafka.verifiable.events import StopRequest, tell
 from moldau.cli.librdkafka import cluster_metadata, kafka_error, open_client
@@ -46,7 +46,7 @@ def exception_name(code: int, topic: str) -> str:
 
 
 def run(options: Namespace) -> int:
-    config = java_client_config(options, client_id=CLIENT_ID, acks=options.acks, retries=0)
+    config = java_client_config(options, client_id=CLIENT_ID, acks=options.acks, retries=0, partitioner=AS_JAVA)
     producer = open_client(Producer, config)
     cluster_metadata(producer, options)
     stop = StopRequest()
