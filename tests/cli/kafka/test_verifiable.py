@@ -128,3 +128,35 @@ def test_bad_use(tool: Tool, words: tuple[str, ...], exit_code: int, said: str) 
     finished = tool(*words)
     assert (finished.returncode, len(finished.stderr.splitlines())) == (exit_code, 1)
     assert said in finished.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--reset-policy", "none"), "no previously committed offset"),
+        (("--session-timeout", "4000"), "session timeout"),
+        (("--group-protocol", "consumer", "--group-remote-assignor", "nosuch"), "assignor"),
+    ],
+)
+def test_a_member_ends_when_nothing_more_will_come(tool: Tool, topic: str, options: tuple[str, ...], told: str) -> None:
+    ended = tool("verifiable-consumer", "--topic", topic, "--group-id", f"{topic}-ending", *options)
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert told in ended.stderr
+    assert json.loads(ended.stdout.splitlines()[-1])["name"] == "shutdown_complete"
+
+
+@pytest.mark.parametrize("name", ["bad topic!", ""])
+def test_a_member_ends_where_a_topic_can_not_be(tool: Tool, name: str) -> None:
+    ended = tool("verifiable-consumer", "--topic", name, "--group-id", "no-topic")
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert json.loads(ended.stdout.splitlines()[-1])["name"] == "shutdown_complete"
+
+
+def test_keys_go_where_javas_producer_puts_them(done: Done, topic: str) -> None:
+    """`produce` has Java's partitioner, which other tests judge."""
+    name = f"{topic}-keys"
+    done("topics", "create", name, "--partitions", "6")
+    done("verifiable-producer", "--max-messages", "12", "--repeating-keys", "12", "--topic", name)
+    done("produce", name, "--key-separator", ":", stdin="".join(f"{n}:x\n" for n in range(12)))
+    read = done("consume", name, "--from-beginning", "-e", "-f", "%k %p\n").split("\n")
+    assert len({*filter(None, read)}) == 12

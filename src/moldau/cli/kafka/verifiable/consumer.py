@@ -58,6 +58,7 @@ def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | No
     left = options.max_messages if options.max_messages >= 0 else None
     try:
         consumer.subscribe([options.topic], on_assign=_on_assign, on_revoke=_on_revoke, on_lost=_on_revoke)
+        _ask_for_topic(consumer, options)
         while not stop.is_set and left != 0:
             batch = _polled(consumer)
             records = [each for each in batch if each.error() is None]
@@ -73,6 +74,13 @@ def _read(consumer: Consumer, options: Namespace, stop: StopRequest) -> str | No
     except KafkaException as wrong:
         return reason(wrong)
     return None
+
+
+def _ask_for_topic(consumer: Consumer, options: Namespace) -> None:
+    """So that a broker that does so creates it, and a name that can't be one is told: a subscription does neither."""
+    error = consumer.list_topics(options.topic, timeout=options.timeout).topics[options.topic].error
+    if error is not None and error.code() in ENDINGS:
+        raise KafkaException(error)
 
 
 def _polled(consumer: Consumer) -> list[Message]:
