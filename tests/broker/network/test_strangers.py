@@ -60,7 +60,7 @@ class Scene:
         self.executor = ThreadPoolExecutor(1)
         loaded = server_tls(world.settings(world.server), now_s=world.now_s)
         settings = LoginSettings({"PLAIN": lambda: PlainServer(Passwords())})
-        self.logins = Logins(settings=settings, clock=SystemClock(), failure_delay_s=0, executor=self.executor)
+        self.logins = Logins(settings=settings, clock=SystemClock(), failure_delay_s=0)
         self.context = ssl.create_default_context(cadata=world.authority.certificate_pem().decode()) if tls else None
         self.listener = Listener("INSIDE")
         self.listener.bind("127.0.0.1", 0)
@@ -134,7 +134,7 @@ def test_who_does_not_log_in_is_given_up_and_who_did_stays(
 
 def test_of_logins_that_a_thread_checks_only_so_many_wait(world: World) -> None:
     async def play(scene: Scene) -> None:
-        scene.logins.in_thread = frozenset({"PLAIN"})
+        scene.logins.in_threads = {"PLAIN": scene.executor}
         is_free = Event()
         scene.executor.submit(is_free.wait)
         waiting = [asyncio.ensure_future(scene.logged_in()) for _ in range(CHECKS_MAX)]

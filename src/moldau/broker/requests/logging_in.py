@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import AbstractEventLoop, Future
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import partial
@@ -55,9 +55,8 @@ class Logins:
     settings: LoginSettings
     clock: Clock
     failure_delay_s: float
-    executor: Executor
-    in_thread: frozenset[str] = frozenset()
-    """Mechanisms whose work would hold the loop."""
+    in_threads: Mapping[str, Executor] = field(default_factory=dict)
+    """Of mechanisms whose work would hold the loop."""
     authentications: Authentications = field(default_factory=Authentications)
     checks: int = 0
     """How many threads have, or are to have: those of clients who hung up, too."""
@@ -128,14 +127,15 @@ class LoginGate:
 
     def _evaluate(self, evaluate: Callable[..., Step], token: bytes | memoryview) -> Step | Future[Step]:
         now_ms, wall_ms = self._clock.elapsed_ms(), self._clock.now_ms()
-        if self._login.mechanism not in self._logins.in_thread:
-            return evaluate(token, now_ms=now_ms, wall_ms=wall_ms)
         logins = self._logins
+        executor = logins.in_threads.get(self._login.mechanism or "")
+        if executor is None:
+            return evaluate(token, now_ms=now_ms, wall_ms=wall_ms)
         if logins.checks >= CHECKS_MAX:
             raise ProtocolViolation(f"{CHECKS_MAX} other logins wait to be checked; try again later")
         token = bytes(token)  # the frame's memory is used again while the thread works
         work = partial(evaluate, token, now_ms=now_ms, wall_ms=wall_ms)
-        checked = _loop().run_in_executor(logins.executor, work)
+        checked = _loop().run_in_executor(executor, work)
         logins.checks += 1
         checked.add_done_callback(logins.check_ended)
         return checked

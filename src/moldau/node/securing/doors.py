@@ -24,14 +24,15 @@ from moldau.core.config.listeners import PLAINTEXT
 from moldau.node.running import StartFailed
 from moldau.node.securing.certificates import Certificates, load_mapper, load_tls, tls_settings
 from moldau.node.securing.logins import check_logins, logins
+from moldau.security.sasl.mechanism import GSSAPI, OAUTHBEARER
 from moldau.security.tls.changes import Watch, look_at
 
 LOGGER = logging.getLogger(__name__)
 
 THREADS_MAX = 4  # more would only take cores from the loop
-LOGIN_THREADS_MIN = 2  # one may wait for a file or a Kerberos library while the other checks tokens
+WAITING_THREADS = 2  # for files of certificates and for a Kerberos library, which may wait for a KDC
 # Of the threads that shake hands, which compute without the interpreter's lock: the kernel would let them finish their
-# slice while the loop waits. Those that check logins hold the lock, so that the loop would wait for them even longer.
+# slice while the loop waits. The one that checks tokens holds the lock: the loop would wait for it even longer.
 # Measured: `python -m bench.attackers --secured --alone`.
 NICE_STEPS = 5
 
@@ -54,12 +55,13 @@ def open_doors(services: Services, running: AsyncExitStack) -> dict[str, Secured
     cores = len(os.sched_getaffinity(0))
     # With as many as cores, the loop waits for one that has the lock, which waits for a core that another computes on.
     shaking = _pool(max(1, min(cores - 1, THREADS_MAX)), "moldau-handshakes", running, initializer=_go_behind)
-    checking = _pool(max(LOGIN_THREADS_MIN, min(cores, THREADS_MAX)), "moldau-logins", running)
-    certificates = Certificates(lambda: services.config, checking)
+    waiting = _pool(WAITING_THREADS, "moldau-waiting", running)
+    in_threads = {OAUTHBEARER: _pool(1, "moldau-tokens", running), GSSAPI: waiting}
+    certificates = Certificates(lambda: services.config, waiting)
     doors, strangers = {}, Strangers(descriptors_for_connections())
     for security in secured(services.config):
         tls = _listener_tls(security, services, certificates, shaking) if security.uses_tls else None
-        known = logins(security, services, checking, running) if security.uses_sasl else None
+        known = logins(security, services, in_threads, running) if security.uses_sasl else None
         doors[security.listener.name] = SecuredDoor(tls, known, strangers)
     _follow(services, certificates, running)
     return doors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
@@ -47,7 +47,9 @@ def check_logins(security: ListenerSecurity) -> None:
             raise ConfigConflict(key, None, f'{key}: nobody could log in: it has no user_<name>="<password>"')
 
 
-def logins(security: ListenerSecurity, services: Services, executor: Executor, running: AsyncExitStack) -> Logins:
+def logins(
+    security: ListenerSecurity, services: Services, in_threads: Mapping[str, Executor], running: AsyncExitStack
+) -> Logins:
     mechanisms = {mechanism: _server(security, mechanism, services, running) for mechanism in security.mechanisms}
     settings = LoginSettings(
         mechanisms,
@@ -58,8 +60,7 @@ def logins(security: ListenerSecurity, services: Services, executor: Executor, r
         settings=settings,
         clock=services.clock,
         failure_delay_s=services.config.int("connection.failed.authentication.delay.ms") / MS,
-        executor=executor,
-        in_thread=frozenset({OAUTHBEARER, GSSAPI}),
+        in_threads=in_threads,
     )
 
 
