@@ -20,7 +20,7 @@ from moldau.broker.network.secured.door import SecuredDoor
 from moldau.broker.network.secured.handshakes import ListenerTls
 from moldau.broker.network.secured.strangers import Strangers
 from moldau.broker.requests.dispatch import Dispatch
-from moldau.broker.requests.logging_in import CHECKS_MAX, CLIENT_ID_BYTES_MAX, Logins
+from moldau.broker.requests.logging_in import CHECKS_MAX, CLIENT_ID_BYTES_MAX, Checks, Logins
 from moldau.core.clock import SystemClock
 from moldau.security.sasl.login import LoginSettings
 from moldau.security.sasl.plain import PlainServer
@@ -33,6 +33,8 @@ from tests.security.tls.world import World, make_world
 
 WAIT_S_MAX = 20.0
 SOON_S = 0.2
+REAUTHENTICATION_MS = 60_000
+RENEWED_AFTER_S = 1.1  # sooner than a second after the last one, a login is refused
 REQUEST = struct.pack(">ihhih", 10, 3, 0, 1, -1)
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -55,12 +57,14 @@ class Passwords:
 class Scene:
     """A listener, with TLS, logins or both."""
 
-    def __init__(self, world: World, *, tls: bool, logins: bool, strangers: Strangers) -> None:
+    def __init__(self, world: World, *, tls: bool, logins: bool, strangers: Strangers, in_thread: bool = False) -> None:
         self.writers: list[asyncio.StreamWriter] = []
         self.executor = ThreadPoolExecutor(1)
         loaded = server_tls(world.settings(world.server), now_s=world.now_s)
-        settings = LoginSettings({"PLAIN": lambda: PlainServer(Passwords())})
-        self.logins = Logins(settings=settings, clock=SystemClock(), failure_delay_s=0)
+        settings = LoginSettings({"PLAIN": lambda: PlainServer(Passwords())}, {"PLAIN": REAUTHENTICATION_MS})
+        self.checks = Checks(self.executor)
+        in_threads = {"PLAIN": self.checks} if in_thread else {}
+        self.logins = Logins(settings=settings, clock=SystemClock(), failure_delay_s=0, in_threads=in_threads)
         self.context = ssl.create_default_context(cadata=world.authority.certificate_pem().decode()) if tls else None
         self.listener = Listener("INSIDE")
         self.listener.bind("127.0.0.1", 0)
@@ -91,7 +95,10 @@ class Scene:
         self.executor.shutdown()
 
     async def logged_in(self, password: str = "alice", client_id: str = "tests") -> Streams:
-        reader, writer = await self.connected()
+        return await self.log_in(await self.connected(), password, client_id)
+
+    async def log_in(self, streams: Streams, password: str = "alice", client_id: str = "tests") -> Streams:
+        reader, writer = streams
         token = f"\0alice\0{password}".encode()
         for request, version in ((SaslHandshakeRequest("PLAIN"), 1), (SaslAuthenticateRequest(token), 1)):
             header = RequestHeader(request.API_KEY, version, 1, client_id)
@@ -134,20 +141,32 @@ def test_who_does_not_log_in_is_given_up_and_who_did_stays(
 
 def test_of_logins_that_a_thread_checks_only_so_many_wait(world: World) -> None:
     async def play(scene: Scene) -> None:
-        scene.logins.in_threads = {"PLAIN": scene.executor}
         is_free = Event()
         scene.executor.submit(is_free.wait)
         waiting = [asyncio.ensure_future(scene.logged_in()) for _ in range(CHECKS_MAX)]
-        while scene.logins.checks < CHECKS_MAX:  # noqa: ASYNC110 - nobody tells of it
+        while scene.checks.count < CHECKS_MAX:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
         with pytest.raises(asyncio.IncompleteReadError):
             await scene.logged_in()
         is_free.set()
         for streams in await asyncio.gather(*waiting):
             assert await is_answered(streams)
-        assert scene.logins.checks == 0
+        assert scene.checks.count == 0
 
-    played(lambda: Scene(world, tls=False, logins=True, strangers=Strangers()), play)
+    played(lambda: Scene(world, tls=False, logins=True, strangers=Strangers(), in_thread=True), play)
+
+
+def test_strangers_who_wait_keep_nobody_from_a_renewal(world: World) -> None:
+    async def play(scene: Scene) -> None:
+        known = await scene.logged_in()
+        await asyncio.sleep(RENEWED_AFTER_S)
+        scene.checks.count += CHECKS_MAX
+        await scene.log_in(known)
+        assert await is_answered(known)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await scene.logged_in()
+
+    played(lambda: Scene(world, tls=False, logins=True, strangers=Strangers(), in_thread=True), play)
 
 
 def test_who_need_not_log_in_is_no_stranger(world: World) -> None:

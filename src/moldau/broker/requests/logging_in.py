@@ -40,7 +40,7 @@ from moldau.wire.request_header import read_request_header
 _KEY_VERSION_CORRELATION = Struct(">hhi")
 _SIZE_CORRELATION_ERROR = Struct(">iih")  # how an answer to ApiVersions begins, whose header is always the oldest
 _APIS = {int(row.key): row for row in (sasl_handshake, sasl_authenticate)}
-CHECKS_MAX = 128  # each keeps its client's token; two threads are through with so many in a tenth of a second
+CHECKS_MAX = 128  # each keeps its client's token; a thread is through with so many in a tenth of a second
 CLIENT_ID_BYTES_MAX = 64  # of what a line of the log says about a failed login
 _NO_HEADER = RequestHeader(ApiKey.SASL_AUTHENTICATE, 0, 0, None)
 
@@ -48,21 +48,33 @@ Answer = list[Part] | Unanswered | None
 Response = SaslHandshakeResponse | SaslAuthenticateResponse | Relayed | None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
+class Checks:
+    """Logins of a mechanism whose work would hold the loop, in threads."""
+
+    executor: Executor
+    count: int = 0
+    """How many they have, or are to have: those of clients who hung up, too."""
+
+    def begin(self, work: Callable[[], Step]) -> Future[Step]:
+        checked = _loop().run_in_executor(self.executor, work)
+        self.count += 1
+        checked.add_done_callback(self._end)
+        return checked
+
+    def _end(self, _: object) -> None:
+        self.count -= 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
     """What all gates of one listener share."""
 
     settings: LoginSettings
     clock: Clock
     failure_delay_s: float
-    in_threads: Mapping[str, Executor] = field(default_factory=dict)
-    """Of mechanisms whose work would hold the loop."""
+    in_threads: Mapping[str, Checks] = field(default_factory=dict)
     authentications: Authentications = field(default_factory=Authentications)
-    checks: int = 0
-    """How many threads have, or are to have: those of clients who hung up, too."""
-
-    def check_ended(self, _: object) -> None:
-        self.checks -= 1
 
 
 class LoginGate:
@@ -127,18 +139,13 @@ class LoginGate:
 
     def _evaluate(self, evaluate: Callable[..., Step], token: bytes | memoryview) -> Step | Future[Step]:
         now_ms, wall_ms = self._clock.elapsed_ms(), self._clock.now_ms()
-        logins = self._logins
-        executor = logins.in_threads.get(self._login.mechanism or "")
-        if executor is None:
+        checks = self._logins.in_threads.get(self._login.mechanism or "")
+        if checks is None:
             return evaluate(token, now_ms=now_ms, wall_ms=wall_ms)
-        if logins.checks >= CHECKS_MAX:
+        if checks.count >= CHECKS_MAX and not self.is_known:
             raise ProtocolViolation(f"{CHECKS_MAX} other logins wait to be checked; try again later")
         token = bytes(token)  # the frame's memory is used again while the thread works
-        work = partial(evaluate, token, now_ms=now_ms, wall_ms=wall_ms)
-        checked = _loop().run_in_executor(executor, work)
-        logins.checks += 1
-        checked.add_done_callback(logins.check_ended)
-        return checked
+        return checks.begin(partial(evaluate, token, now_ms=now_ms, wall_ms=wall_ms))
 
     def _follow(self, step: Step | Future[Step], route: Route | None, header: RequestHeader) -> Answer:
         if isinstance(step, Step):

@@ -16,6 +16,7 @@ from moldau.broker.network.listener import descriptors_for_connections
 from moldau.broker.network.secured.door import SecuredDoor
 from moldau.broker.network.secured.handshakes import ListenerTls
 from moldau.broker.network.secured.strangers import Strangers
+from moldau.broker.requests.logging_in import Checks
 from moldau.controller.image import ClusterImage
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigError
@@ -56,7 +57,7 @@ def open_doors(services: Services, running: AsyncExitStack) -> dict[str, Secured
     # With as many as cores, the loop waits for one that has the lock, which waits for a core that another computes on.
     shaking = _pool(max(1, min(cores - 1, THREADS_MAX)), "moldau-handshakes", running, initializer=_go_behind)
     waiting = _pool(WAITING_THREADS, "moldau-waiting", running)
-    in_threads = {OAUTHBEARER: _pool(1, "moldau-tokens", running), GSSAPI: waiting}
+    in_threads = {OAUTHBEARER: Checks(_pool(1, "moldau-tokens", running)), GSSAPI: Checks(waiting)}
     certificates = Certificates(lambda: services.config, waiting)
     doors, strangers = {}, Strangers(descriptors_for_connections())
     for security in secured(services.config):

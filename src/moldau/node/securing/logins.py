@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from moldau.broker.context import Services
-from moldau.broker.requests.logging_in import Logins
+from moldau.broker.requests.logging_in import Checks, Logins
 from moldau.controller.settings.scram_credentials import CurrentFakes, ImageCredentials
 from moldau.core.config.definitions import ConfigConflict, ConfigError
 from moldau.core.config.listener_security import JAAS_CONFIG, ListenerSecurity
@@ -48,7 +47,7 @@ def check_logins(security: ListenerSecurity) -> None:
 
 
 def logins(
-    security: ListenerSecurity, services: Services, in_threads: Mapping[str, Executor], running: AsyncExitStack
+    security: ListenerSecurity, services: Services, in_threads: Mapping[str, Checks], running: AsyncExitStack
 ) -> Logins:
     mechanisms = {mechanism: _server(security, mechanism, services, running) for mechanism in security.mechanisms}
     settings = LoginSettings(
