@@ -109,16 +109,26 @@ def test_a_client_without_a_name_is_not_answered(rules: str, auth: str, shows: b
     assert asyncio.run(asked_over_tls(world, rules=rules, auth=auth, shows=shows)) == ([], b"")
 
 
+def listening(world: World, executor: ThreadPoolExecutor) -> tuple[ListenerTls, Listener]:
+    loaded = server_tls(world.settings(world.server), now_s=world.now_s)
+    tls = ListenerTls(loaded, parse_mapping_rules("DEFAULT"), executor, is_principal=True)
+    listener = Listener("SSL")
+    listener.bind("127.0.0.1", 0)
+    listener.start(cast("Dispatch", Recorder()), LIMITS, FrameBudget(), ConnectionQuotas(), SecuredDoor(tls, None))
+    return tls, listener
+
+
+def port_of(client: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> int:
+    port: int = client[1].get_extra_info("sockname")[1]
+    return port
+
+
 def test_a_handshake_that_takes_too_long_is_given_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handshakes, "HANDSHAKE_S_MAX", 0.2)
 
     async def test() -> None:
         executor = ThreadPoolExecutor(1)
-        loaded = server_tls(world.settings(world.server), now_s=world.now_s)
-        tls = ListenerTls(loaded, parse_mapping_rules("DEFAULT"), executor, is_principal=True)
-        listener = Listener("SSL")
-        listener.bind("127.0.0.1", 0)
-        listener.start(cast("Dispatch", Recorder()), LIMITS, FrameBudget(), ConnectionQuotas(), SecuredDoor(tls, None))
+        tls, listener = listening(world, executor)
         (reader, silent) = await asyncio.open_connection(listener.host, listener.port)
         (other, begun) = await asyncio.open_connection(listener.host, listener.port)
         begun.write(b"\x16\x03\x01")
@@ -142,13 +152,11 @@ def test_who_has_waited_longest_is_given_up_for_a_new_one(world: World, monkeypa
         async with crowded(world) as (tls, come, executor):
             first, second = await come(b""), await come(b"")
             first[1].write(b"\x16")  # it says something, and waits again, now behind the second
-            await until(lambda: next(iter(tls.waiting)).peer.port == second[1].get_extra_info("sockname")[1])
+            await until(lambda: next(iter(tls.waiting)).peer.port == port_of(second))
             third = await come(b"")
             assert await second[0].read(1) == b""
             assert tls.under_way == 2
-            assert {each.peer.port for each in tls.waiting} == {
-                writer.get_extra_info("sockname")[1] for _, writer in (first, third)
-            }
+            assert {each.peer.port for each in tls.waiting} == {port_of(first), port_of(third)}
             assert executor._work_queue.qsize() == 0
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
@@ -172,7 +180,7 @@ def test_nobody_who_waits_for_a_thread_is_given_up(world: World, monkeypatch: py
             finally:
                 is_free.set()
             await until(lambda: tls.waiting)
-            assert next(iter(tls.waiting)).peer.port == patient[1].get_extra_info("sockname")[1]
+            assert next(iter(tls.waiting)).peer.port == port_of(patient)
 
     asyncio.run(asyncio.wait_for(test(), WAIT_S_MAX))
 
@@ -181,17 +189,13 @@ def test_nobody_who_waits_for_a_thread_is_given_up(world: World, monkeypatch: py
 async def crowded(world: World) -> AsyncIterator[tuple[ListenerTls, Come, ThreadPoolExecutor]]:
     """A listener, and how a client comes to it that says so much."""
     executor = ThreadPoolExecutor(1)
-    loaded = server_tls(world.settings(world.server), now_s=world.now_s)
-    tls = ListenerTls(loaded, parse_mapping_rules("DEFAULT"), executor, is_principal=True)
-    listener = Listener("SSL")
-    listener.bind("127.0.0.1", 0)
-    listener.start(cast("Dispatch", Recorder()), LIMITS, FrameBudget(), ConnectionQuotas(), SecuredDoor(tls, None))
+    tls, listener = listening(world, executor)
     crowd = []
 
     async def come(first_words: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         crowd.append(await asyncio.open_connection(listener.host, listener.port))
         crowd[-1][1].write(first_words)
-        port = crowd[-1][1].get_extra_info("sockname")[1]
+        port = port_of(crowd[-1])
         await until(lambda: port in accepted)
         return crowd[-1]
 

@@ -298,29 +298,26 @@ class Listener:
         assert self._dispatch is not None
         assert self._turns is not None
         self._quotas.opened(self.name, peer.host, self._loop.time())
-        if self._door is not None:
-            self._let_in(self._door, sock, peer, self._hall(self._dispatch, self._turns, self._loop))
-            return
-        self._connections.add(
-            Connection(
-                sock,
-                peer,
-                dispatch=self._dispatch,
-                inbox=Inbox(self._scratch, frame_bytes_max=allowed.frame_bytes_max, budget=self._budget),
-                turns=self._turns,
-                refusals=self.refusals,
-                loop=self._loop,
-                on_close=self._forget,
-            )
-        )
-
-    def _let_in(self, door: Door, sock: socket.socket, peer: Peer, hall: Hall) -> None:
         try:
-            self._connections.add(door.let_in(sock, peer, hall))
+            self._connections.add(self._guest(sock, peer, self._hall(self._dispatch, self._turns, self._loop)))
         except OSError as wrong:  # the kernel watches no more sockets; nothing of this one may stay behind
             self._no_descriptors.say(f"a connection on {self.name} is dropped: {wrong.strerror}")
             self._quotas.closed(self.name, peer.host)
             sock.close()
+
+    def _guest(self, sock: socket.socket, peer: Peer, hall: Hall) -> Guest:
+        if self._door is not None:
+            return self._door.let_in(sock, peer, hall)
+        return Connection(
+            sock,
+            peer,
+            dispatch=hall.dispatch,
+            inbox=Inbox(hall.scratch, frame_bytes_max=hall.allowed.frame_bytes_max, budget=hall.budget),
+            turns=hall.turns,
+            refusals=hall.refusals,
+            loop=hall.loop,
+            on_close=hall.on_close,
+        )
 
     def _is_throttled(self, sock: socket.socket, peer: Peer, rates: HostRates) -> bool:
         """Whether its host connects too fast; then it is hung up on when the time to pause is over."""

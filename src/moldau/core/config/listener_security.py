@@ -21,6 +21,7 @@ PREFIX = "listener.name."
 JAAS_CONFIG = "sasl.jaas.config"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 CLIENT_AUTH = "ssl.client.auth"
+ENDPOINT_IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 
 # What a listener's TLS is made of; Kafka lets these change while a broker runs, for a listener by its prefix.
 TLS_STORE_KEYS = (
@@ -127,9 +128,6 @@ class ListenerSecurity:
         return [*of_mechanism, f"{prefix}{key}", key]
 
 
-IDENTIFICATION = "ssl.endpoint.identification.algorithm"
-
-
 def check_listener_security(config: BrokerConfig) -> None:
     """ConfigError for what is wrong with the secured listeners' keys by themselves; files are read by a start."""
     for listener in config.listeners:
@@ -140,9 +138,11 @@ def check_listener_security(config: BrokerConfig) -> None:
 def _check(security: ListenerSecurity) -> None:
     for key in LISTENER_SECURITY_KEYS:
         security.value(key)
-    if security.uses_tls and (security.text(IDENTIFICATION) or "").lower() not in ("", "https"):
+    if security.uses_tls and (security.text(ENDPOINT_IDENTIFICATION) or "").lower() not in ("", "https"):
         allowed = "https, or nothing to leave the names of other brokers unchecked"
-        raise ConfigError(security.key_of(IDENTIFICATION), security.text(IDENTIFICATION), f"allowed is {allowed}")
+        raise ConfigError(
+            security.key_of(ENDPOINT_IDENTIFICATION), security.text(ENDPOINT_IDENTIFICATION), f"allowed is {allowed}"
+        )
     if security.uses_sasl:
         _check_mechanisms(security)
 

@@ -10,7 +10,7 @@ from moldau.core.clock import SystemClock
 from moldau.core.config.broker import BrokerConfig
 from moldau.core.config.definitions import ConfigConflict, ConfigError
 from moldau.core.config.inter_broker import MECHANISM, inter_broker_listener
-from moldau.core.config.listener_security import JAAS_CONFIG, ListenerSecurity
+from moldau.core.config.listener_security import ENDPOINT_IDENTIFICATION, JAAS_CONFIG, ListenerSecurity
 from moldau.node.securing.certificates import unusable
 from moldau.replication.channel_security import ChannelSecurity
 from moldau.security.jaas import InvalidJaasConfig, LoginModule, login_module
@@ -21,7 +21,6 @@ from moldau.security.tls.client_contexts import ClientTls
 from moldau.security.tls.contexts import LoadedTls
 from moldau.security.tls.settings import TlsConfigError, TlsSettings
 
-ENDPOINT_IDENTIFICATION = "ssl.endpoint.identification.algorithm"
 SERVICE_NAME = "sasl.kerberos.service.name"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
 TOKEN_CLIENT_ID = "sasl.oauthbearer.client.credentials.client.id"
